@@ -1,0 +1,128 @@
+//! The control lease: who may talk to a lift now. It spans read, decide, send and acknowledgement, never the ride.
+//!
+//! A send takes a [`SendPermit`], and only a live [`HeldLease`] makes one. Belief at the sender is not enough even
+//! so: the gateway checks the token again.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::ids::{LiftId, NodeId};
+use crate::time::{Millis, Mono, Now};
+use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LIFT_ACK_DEADLINE};
+
+/// Rank of a grant. Only rises, whatever happens to the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FencingToken {
+    /// Owned and persisted by the gateway of the lift; outranks the serial.
+    pub epoch: u32,
+    /// Rises by each grant.
+    pub serial: u64,
+}
+
+/// Marks one request of one holder, so that a lost reply can be asked again and brings the same grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LeaseNonce(pub u64);
+
+/// A grant as its holder keeps it. Made by [`HeldLease::granted`] alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldLease {
+    lift: LiftId,
+    nonce: LeaseNonce,
+    token: FencingToken,
+    deadline: Mono,
+}
+
+/// Leave to send one command now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendPermit {
+    lift: LiftId,
+    nonce: LeaseNonce,
+    token: FencingToken,
+}
+
+/// Why a lease gives no leave to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LeaseLost {
+    /// The command could still run when the lease has ended.
+    #[error("the lease ends in {left}, a command may take {LIFT_ACK_DEADLINE}")]
+    TooLittleLeft {
+        /// What is left of it.
+        left: Millis,
+    },
+}
+
+/// Why the store granted nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LeaseRefusal {
+    /// Somebody else talks to the lift.
+    #[error("held by {holder}, place {position} in the line")]
+    Held {
+        /// Who.
+        holder: NodeId,
+        /// Place of this request, from 1.
+        position: u32,
+    },
+    /// The store did not answer.
+    #[error("the lease store is down")]
+    StoreDown,
+}
+
+impl HeldLease {
+    /// Keeps a grant that was asked for at `asked_at`: the deadline counts from before the request left.
+    pub fn granted(lift: LiftId, nonce: LeaseNonce, token: FencingToken, asked_at: Mono) -> Self {
+        let margin = Millis(LEASE_TTL.0 / 100 + 2);
+        let deadline = asked_at + Millis(LEASE_TTL.0.saturating_sub(margin.0));
+        Self { lift, nonce, token, deadline }
+    }
+
+    /// Leave to send one command, if the worst command still ends before the lease does.
+    ///
+    /// # Errors
+    /// What is left of the lease when it is too little.
+    pub fn permit(&self, now: Now) -> Result<SendPermit, LeaseLost> {
+        if now.mono + LIFT_ACK_DEADLINE > self.deadline {
+            return Err(LeaseLost::TooLittleLeft { left: self.deadline.since(now.mono) });
+        }
+        Ok(SendPermit { lift: self.lift.clone(), nonce: self.nonce, token: self.token })
+    }
+
+    /// Which lift it is for.
+    pub fn lift(&self) -> &LiftId {
+        &self.lift
+    }
+
+    /// Its request.
+    pub fn nonce(&self) -> LeaseNonce {
+        self.nonce
+    }
+
+    /// Its rank, for release and for the screen. A command takes it from a [`SendPermit`].
+    pub fn token(&self) -> FencingToken {
+        self.token
+    }
+
+    /// When the holder must have given it back.
+    pub fn hold_until(&self, granted_at: Mono) -> Mono {
+        granted_at + LEASE_HOLD_MAX
+    }
+}
+
+impl SendPermit {
+    /// The lift that may be commanded.
+    pub fn lift(&self) -> &LiftId {
+        &self.lift
+    }
+
+    /// Rank that the command carries.
+    pub fn token(&self) -> FencingToken {
+        self.token
+    }
+
+    /// Whose request it was: equal ranks of two holders are told apart by it.
+    pub fn nonce(&self) -> LeaseNonce {
+        self.nonce
+    }
+}

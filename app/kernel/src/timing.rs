@@ -1,0 +1,111 @@
+//! Every duration that a decision rests on, with where it comes from. No bare number stands anywhere else.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plant::Lift;
+use crate::time::Millis;
+
+/// What an acknowledgement may take, in its four parts (C3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LinkBudget {
+    /// One way over the radio; counted twice, for the command and its acknowledgement.
+    pub transport_ms: Millis,
+    /// From a command understood to wheels turning, at worst with a fork movement before.
+    pub execution_ms: Millis,
+    /// Worst two floors of travel and the doors.
+    pub lift_ms: Millis,
+    /// Change of access point and what the car hides.
+    pub roaming_ms: Millis,
+}
+
+impl LinkBudget {
+    /// The second field report's figures: 2 × 1.5 s + 10 s + 10 s + 5 s = 28 s.
+    pub const REPORTED: Self = Self {
+        transport_ms: Millis(1500),
+        execution_ms: Millis::seconds(10),
+        lift_ms: Millis::seconds(10),
+        roaming_ms: Millis::seconds(5),
+    };
+
+    /// After this long without an acknowledgement the task is suspended.
+    pub fn ack_deadline(&self) -> Millis {
+        self.transport_ms.times(2) + self.execution_ms + self.lift_ms + self.roaming_ms
+    }
+}
+
+/// Redelivery waits 1, 2, 4 s, then doubles to [`REDELIVERY_WAIT_MAX`] (C4).
+pub const REDELIVERY_WAIT_FIRST: Millis = Millis::seconds(1);
+/// Longest wait between two deliveries (C4).
+pub const REDELIVERY_WAIT_MAX: Millis = Millis::seconds(30);
+/// After so many deliveries without an acknowledgement a person decides (C4: 8 to 10).
+pub const DELIVERIES_MAX: u8 = 9;
+
+/// How long to wait after the `attempt`-th delivery, counted from 1.
+pub fn redelivery_wait(attempt: u8) -> Millis {
+    let doubled = REDELIVERY_WAIT_FIRST.times(1 << u64::from(attempt.saturating_sub(1).min(16)));
+    doubled.min(REDELIVERY_WAIT_MAX)
+}
+
+/// Period of a vehicle's heartbeat (C8: 0.5 to 2 s).
+pub const HEARTBEAT_PERIOD: Millis = Millis(500);
+/// So many missing heartbeats make a vehicle silent (C9).
+pub const HEARTBEATS_MISSED_MAX: u64 = 3;
+/// So many steady heartbeats make it heard again (C10).
+pub const HEARTBEATS_STEADY: u8 = 2;
+/// How long a task may stay frozen by silence before a person is asked (C9).
+pub const SILENCE_LIMIT: Millis = Millis::seconds(600);
+/// Ids a vehicle remembers (C6).
+pub const COMMAND_MEMORY: usize = 500;
+
+/// Period of a control node's beat to gateways and vehicles.
+pub const CONTROL_BEAT_PERIOD: Millis = Millis::seconds(1);
+/// After so many missed control beats a vehicle takes nothing new until its link is opened again.
+pub const CONTROL_BEATS_MISSED_MAX: u64 = 3;
+
+/// The gateway reads each lift this often (A10).
+pub const LIFT_POLL_PERIOD: Millis = Millis(200);
+/// A read older than this is no ground for a command (A10).
+pub const LIFT_READ_AGE_MAX: Millis = Millis(2500);
+/// The gateway waits this long for the PLC to echo a command as accepted (A12).
+pub const PLC_ACK_DEADLINE: Millis = Millis(2500);
+/// Control waits this long for the gateway's outcome: longer than the gateway waits, so the gateway speaks first (A12).
+pub const LIFT_ACK_DEADLINE: Millis = Millis::seconds(3);
+/// How long a lift command may be queued before it is void.
+pub const LIFT_COMMAND_VALIDITY: Millis = Millis(2500);
+/// Two of the slowest PLC scans (300 ms) and a poll: a write that the PLC took shows in its echo by then.
+pub const PLC_SETTLE: Millis = Millis(1000);
+/// A heartbeat register that stands still this long means a frozen PLC (A16).
+pub const PLC_FROZEN: Millis = Millis::seconds(1);
+
+/// Life of a control lease without renewal (A2).
+pub const LEASE_TTL: Millis = Millis::seconds(30);
+/// Longest a lease is held for one command: a wait for a fresh read, then the acknowledgement (A3).
+pub const LEASE_HOLD_MAX: Millis = Millis::seconds(6);
+/// How long a request waits for its turn before it is refused with the holder (A2).
+pub const LEASE_WAIT: Millis = Millis::seconds(2);
+
+/// From "lift ready" or an open door until both channels must agree that the vehicle is in or out.
+pub const HANDOVER_MARGIN: Millis = Millis::seconds(20);
+
+/// How long a session may hold a lift before a person is asked: two one-way trips and the handovers (B6).
+pub fn hold_limit(lift: &Lift) -> Millis {
+    lift.one_way().times(2) + HANDOVER_MARGIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reported_budget_is_28_seconds() {
+        assert_eq!(LinkBudget::REPORTED.ack_deadline(), Millis::seconds(28));
+    }
+
+    #[test]
+    fn redelivery_doubles_up_to_half_a_minute() {
+        let waits: Vec<u64> = (1..=DELIVERIES_MAX).map(|n| redelivery_wait(n).0 / 1000).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30, 30]);
+    }
+}

@@ -1,0 +1,216 @@
+//! The gateway road: `hoistway/v1/{site}/gateway/{id}/{command,outcome,status}`, and the control beat.
+//!
+//! Lift commands use no persistent session and expire after [`LiftCommand::valid_for_ms`]; vehicle commands pass
+//! the vehicle's gateway on the same road.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CommandId, FloorId, GatewayId, Generation, LiftId, NodeId, SessionId, TaskId, VehicleId};
+use crate::lease::{FencingToken, LeaseNonce};
+use crate::lift::{Expectation, LiftAction, LiftStatus};
+use crate::time::Millis;
+use crate::vehicle::VehicleCommand;
+
+/// What control sends to a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum GatewayCommand {
+    /// For a lift of the gateway.
+    Lift(LiftCommand),
+    /// For a vehicle of the gateway, to be passed on.
+    Vehicle(VehicleCommand),
+}
+
+/// One command to a lift, with everything that lets the gateway refuse it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LiftCommand {
+    /// Globally unique.
+    pub id: CommandId,
+    /// Which lift.
+    pub lift: LiftId,
+    /// What to do.
+    pub action: LiftAction,
+    /// Where: the target of a travel, the place of the car for a door.
+    pub floor: FloorId,
+    /// Who sends.
+    pub holder: NodeId,
+    /// Rises by one with each lift command of the sender within its run.
+    pub sequence: u64,
+    /// Rank of the sender's lease.
+    pub token: FencingToken,
+    /// The sender's request of that lease: tells two holders of one rank apart.
+    pub nonce: LeaseNonce,
+    /// Whose ride it serves.
+    pub session: SessionRef,
+    /// The read on which the decision rests.
+    pub read: ReadRef,
+    /// What that read showed.
+    pub expects: Expectation,
+    /// From arrival at the gateway, on its clock.
+    pub valid_for_ms: Millis,
+}
+
+/// Whose ride a lift command serves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRef {
+    /// The session.
+    pub session: SessionId,
+    /// Of the session on this lift; the gateway refuses lower ones.
+    pub generation: Generation,
+    /// Its task.
+    pub task: TaskId,
+    /// Of the sender's claim on the task.
+    pub claim: Generation,
+    /// Of the vehicle's link.
+    pub link: Generation,
+    /// Who rides.
+    pub vehicle: VehicleId,
+}
+
+/// Names one read of a lift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReadRef {
+    /// Start of the gateway, rising, persisted.
+    pub boot: u64,
+    /// Rises by each read of this lift within a boot.
+    pub tick: u64,
+}
+
+/// What became of a command at the gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// Who speaks.
+    pub gateway: GatewayId,
+    /// Start of the gateway.
+    pub boot: u64,
+    /// Which command.
+    pub command: CommandId,
+    /// The lift, for a lift command.
+    pub lift: Option<LiftId>,
+    /// Number that the PLC command carried, when one was written.
+    pub number: Option<u16>,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// What became of a command at the gateway. Unknown is not failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Verdict {
+    /// The PLC echoed the number as accepted.
+    Accepted,
+    /// Passed on to the vehicle's road.
+    Forwarded,
+    /// Not admitted: nothing was written.
+    Refused {
+        /// Why.
+        reason: GatewayRefusal,
+    },
+    /// Its validity ended while it was queued: nothing was written.
+    Expired,
+    /// Written, and no echo came in time. The gateway keeps reading and settles it.
+    Unknown,
+    /// Settled: the PLC took it after all.
+    Ran,
+    /// Settled: the PLC never took it.
+    NotSent,
+}
+
+/// Why the gateway does not admit a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum GatewayRefusal {
+    /// A higher token was seen, or this one from another request.
+    StaleToken,
+    /// A higher generation of the session was seen.
+    StaleSession,
+    /// A higher claim generation was seen for the task.
+    StaleClaim,
+    /// The lift is not this gateway's, or it does not serve the floor.
+    UnknownTarget,
+    /// The named read is too old or of another boot.
+    StaleRead,
+    /// The newest read shows something else than the command expects.
+    ExpectationMissed {
+        /// What it shows.
+        found: Expectation,
+    },
+    /// What an earlier command did is not settled.
+    Verifying,
+    /// The PLC is out of reach, or its registers stand still.
+    Unreachable,
+    /// The lift is in a mode or a fault in which nothing may be sent.
+    OutOfService,
+    /// A travel with the door open, a door command away from the floor, or anything while the car moves.
+    NotNow,
+    /// The queue of the lift is full.
+    QueueFull,
+}
+
+/// State of a gateway, five times a second.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayStatus {
+    /// Who speaks.
+    pub gateway: GatewayId,
+    /// Start of the gateway.
+    pub boot: u64,
+    /// Rises by each message within a boot.
+    pub message: u64,
+    /// Each of its lifts.
+    pub lifts: Vec<LiftReading>,
+}
+
+/// What a gateway knows of a lift.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LiftReading {
+    /// Which lift.
+    pub lift: LiftId,
+    /// Names the read.
+    pub read: ReadRef,
+    /// The newest read; none before the first.
+    pub status: Option<LiftStatus>,
+    /// How old it was when the message left.
+    pub age_ms: Millis,
+    /// How the PLC can be reached.
+    pub connection: Connection,
+    /// Owned and persisted by the gateway; tokens of other epochs are void.
+    pub epoch: u32,
+    /// The command that is not settled.
+    pub verifying: Option<CommandId>,
+    /// Connections that broke since the gateway started.
+    pub connections_lost: u64,
+}
+
+/// How a PLC can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Connection {
+    /// No read yet.
+    Unknown,
+    /// Reads come.
+    Up,
+    /// Reads fail.
+    Down,
+    /// Reads come, and the heartbeat register stands still.
+    Frozen,
+}
+
+/// Proof that a control node lives: `hoistway/v1/{site}/control/{node}/beat`, each second.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlBeat {
+    /// Who speaks.
+    pub node: NodeId,
+    /// Rises by each beat within a run.
+    pub beat: u64,
+}

@@ -1,0 +1,145 @@
+//! The ledger: what every node applies in the same order. Each entry carries the hash of the one before (C15).
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::alarm::Alarm;
+use crate::ids::{
+    AlarmId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, TaskId, VehicleId,
+};
+use crate::task::TaskEvent;
+use crate::vehicle::VehicleCommand;
+use crate::wire::rest::TransportOrder;
+
+/// One entry as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// Place in the ledger, from 1, without gaps.
+    pub sequence: LedgerSequence,
+    /// When it was appended, for people.
+    pub at: DateTime<Utc>,
+    /// Who appended it.
+    pub node: NodeId,
+    /// What happened.
+    pub record: Record,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Record {
+    /// A node starts: its number of the run, from 1.
+    NodeStarted {
+        /// Which run of the node.
+        run: u64,
+    },
+    /// An order is accepted; its task begins in `created`.
+    OrderPlaced {
+        /// As accepted.
+        order: TransportOrder,
+        /// Its task.
+        task: TaskId,
+        /// From the request, so that a repeat finds it.
+        idempotency_key: String,
+        /// Of the request's body, so that a key used for something else is noticed.
+        fingerprint: String,
+    },
+    /// A node takes a task.
+    TaskClaimed {
+        /// Which.
+        task: TaskId,
+        /// Rises by each claim.
+        generation: Generation,
+    },
+    /// A vehicle is chosen.
+    VehicleAssigned {
+        /// For which task.
+        task: TaskId,
+        /// Which vehicle.
+        vehicle: VehicleId,
+    },
+    /// A command is about to leave for the first time. Nothing is sent before this is durable.
+    CommandIssued {
+        /// All of it: a redelivery after a restart sends the same.
+        command: VehicleCommand,
+    },
+    /// The task made a transition.
+    TaskChanged {
+        /// Which.
+        task: TaskId,
+        /// What happened to it.
+        event: TaskEvent,
+    },
+    /// A vehicle's link was opened after reconciliation.
+    LinkOpened {
+        /// Whose.
+        vehicle: VehicleId,
+        /// Rises by each opening.
+        generation: Generation,
+    },
+    /// A task asks for a ride.
+    SessionRequested {
+        /// The ride.
+        session: SessionId,
+        /// In which lift.
+        lift: LiftId,
+        /// For which task.
+        task: TaskId,
+        /// Who rides.
+        vehicle: VehicleId,
+        /// Where it enters.
+        from: FloorId,
+        /// Where it leaves.
+        to: FloorId,
+    },
+    /// A ride made a transition.
+    SessionChanged {
+        /// Which.
+        session: SessionId,
+        /// What it is after.
+        phase: SessionPhase,
+        /// Of the session on its lift, set when granted.
+        generation: Generation,
+    },
+    /// A person has to act.
+    AlarmRaised {
+        /// On what.
+        alarm: Alarm,
+    },
+    /// The condition is gone.
+    AlarmCleared {
+        /// Which.
+        alarm: AlarmId,
+    },
+    /// What a vehicle did differs from what the ledger says; the vehicle's act is the truth.
+    DifferenceFound {
+        /// Which task.
+        task: TaskId,
+        /// What the ledger said and what the vehicle did, at most 300 characters.
+        detail: String,
+    },
+}
+
+/// How far a ride is (B1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum SessionPhase {
+    /// Asked for.
+    Requested,
+    /// In the line.
+    Queued,
+    /// The lift is this ride's; it is being brought to the landing.
+    Granted,
+    /// Door open, "lift ready" given.
+    Boarding,
+    /// In the car.
+    Riding,
+    /// Door open at the target.
+    Alighting,
+    /// Over.
+    Released,
+    /// Ended by a person.
+    Forced,
+}

@@ -1,0 +1,120 @@
+//! The live stream: one websocket at `/api/v1/stream`, browser reads only.
+//!
+//! `hello`, then `snapshot`, then deltas, and a tick each second even when idle. Postcard in binary frames, or JSON
+//! in text frames with `?codec=json`. Deltas of one entity are conflated: the newest wins.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AlarmId, LedgerSequence, NodeId, TaskId};
+use crate::plant::Plant;
+use crate::time::Millis;
+use crate::wire::view::{AlarmView, LiftView, NodeView, OrderView, TaskView, VehicleView};
+
+/// Version of the stream. Postcard is positional, so any change of a type raises it, and a browser of another
+/// version reloads itself.
+pub const LIVE_VERSION: u16 = 1;
+
+/// A tick comes this often.
+pub const TICK_PERIOD: Millis = Millis::seconds(1);
+/// Without any frame for so long the browser calls its data stale.
+pub const STALE_AFTER: Millis = Millis::seconds(3);
+/// Without any frame for so long the browser calls the connection lost and opens another.
+pub const LOST_AFTER: Millis = Millis::seconds(10);
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Frame {
+    /// The first.
+    Hello(Hello),
+    /// The second: everything.
+    Snapshot(Box<Snapshot>),
+    /// What changed.
+    Delta(Delta),
+    /// The server lives.
+    Tick(Tick),
+}
+
+/// Who speaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    /// [`LIVE_VERSION`].
+    pub version: u16,
+    /// The node that serves this stream.
+    pub node: NodeId,
+    /// Changes with each build of the server.
+    pub build: String,
+    /// By the server's wall clock.
+    pub server_time: DateTime<Utc>,
+}
+
+/// Everything that a browser shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// It holds everything up to here.
+    pub sequence: LedgerSequence,
+    /// By the server's wall clock.
+    pub server_time: DateTime<Utc>,
+    /// Floors, points, lifts.
+    pub plant: Plant,
+    /// The node that serves.
+    pub node: NodeView,
+    /// All.
+    pub vehicles: Vec<VehicleView>,
+    /// All.
+    pub lifts: Vec<LiftView>,
+    /// The open ones and the [`ENDED_TASKS_SHOWN`] that ended last, newest first.
+    pub tasks: Vec<TaskView>,
+    /// The standing ones, most urgent first.
+    pub alarms: Vec<AlarmView>,
+}
+
+/// Ended tasks in a snapshot.
+pub const ENDED_TASKS_SHOWN: usize = 50;
+
+/// What changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delta {
+    /// The ledger stands here. Positions and ages change without it.
+    pub sequence: LedgerSequence,
+    /// By the server's wall clock.
+    pub server_time: DateTime<Utc>,
+    /// The newest state of each entity that changed.
+    pub changes: Vec<Change>,
+}
+
+/// The newest state of one entity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// A node.
+    Node(NodeView),
+    /// A vehicle.
+    Vehicle(VehicleView),
+    /// A lift.
+    Lift(LiftView),
+    /// An order: REST shows it, browsers do not get it.
+    Order(OrderView),
+    /// A task.
+    Task(TaskView),
+    /// A task too old to be shown.
+    TaskForgotten(TaskId),
+    /// An alarm stands.
+    Alarm(AlarmView),
+    /// An alarm is gone.
+    AlarmGone(AlarmId),
+}
+
+/// The server lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tick {
+    /// The ledger stands here.
+    pub sequence: LedgerSequence,
+    /// By the server's wall clock.
+    pub server_time: DateTime<Utc>,
+}

@@ -1,0 +1,301 @@
+//! What people and programs see of the site: the same shapes in REST and in the live stream.
+//!
+//! Postcard carries them too, so no field is skipped, flattened or tagged from inside.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::alarm::{AlarmKind, Subject};
+use crate::ids::{
+    AlarmId, CommandId, FloorId, GatewayId, Generation, LiftId, NodeId, OrderId, SessionId, StationId,
+    TaskId, VehicleId,
+};
+use crate::lease::FencingToken;
+use crate::lift::{LiftAction, LiftStatus};
+use crate::task::TaskState;
+use crate::time::Millis;
+use crate::vehicle::{Place, WorkState};
+use crate::wire::gateway::{Connection, Verdict};
+use crate::wire::ledger::SessionPhase;
+use crate::wire::rest::TransportOrder;
+
+/// An order and how far it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OrderView {
+    /// As accepted.
+    pub order: TransportOrder,
+    /// Its task.
+    pub task: TaskId,
+    /// Where the task stands.
+    pub state: TaskState,
+    /// When it was accepted.
+    pub placed_at: DateTime<Utc>,
+    /// When the task ended.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TaskView {
+    /// Its name.
+    pub id: TaskId,
+    /// Its order.
+    pub order: OrderId,
+    /// Where the load is picked.
+    pub from: StationId,
+    /// Where it is dropped.
+    pub to: StationId,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Where it stands.
+    pub state: TaskState,
+    /// How sure that is.
+    pub knowledge: Knowledge,
+    /// What goes on.
+    pub activity: Activity,
+    /// Who carries it.
+    pub vehicle: Option<VehicleId>,
+    /// Who claims it.
+    pub claimed_by: Option<NodeId>,
+    /// Of the claim.
+    pub claim: Generation,
+    /// When `state` was entered.
+    pub since: DateTime<Utc>,
+    /// Against which an acknowledgement is measured.
+    pub ack_budget_ms: Millis,
+    /// When the next delivery is due.
+    pub next_delivery_at: Option<DateTime<Utc>>,
+}
+
+/// How sure a state is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Knowledge {
+    /// The vehicle said so, and is heard.
+    Confirmed,
+    /// The vehicle is silent as expected, in a car.
+    Assumed,
+    /// Nobody knows.
+    Unknown,
+    /// Two records differ.
+    Contradicted,
+}
+
+/// What goes on with a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Activity {
+    /// Waits for a free vehicle.
+    WaitsForVehicle,
+    /// The vehicle goes to fetch the load.
+    DrivesToPick,
+    /// Takes it up.
+    Picks,
+    /// The vehicle carries the load.
+    DrivesToDrop,
+    /// Puts it down.
+    Drops,
+    /// Waits for a lift to come.
+    WaitsForLift {
+        /// Which.
+        lift: LiftId,
+    },
+    /// Enters the car.
+    Boards {
+        /// Which.
+        lift: LiftId,
+    },
+    /// In the car.
+    Rides {
+        /// Which.
+        lift: LiftId,
+        /// Where to.
+        to: FloorId,
+    },
+    /// Leaves the car.
+    Alights {
+        /// Which.
+        lift: LiftId,
+    },
+    /// Nothing more.
+    Ended,
+}
+
+/// A vehicle at its last reported place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct VehicleView {
+    /// Its name.
+    pub id: VehicleId,
+    /// As last reported; never guessed on.
+    pub place: Place,
+    /// When that was reported.
+    pub placed_at: Option<DateTime<Utc>>,
+    /// Whether it is heard.
+    pub hearing: Hearing,
+    /// When anything was last heard from it.
+    pub heard_at: Option<DateTime<Utc>>,
+    /// What it does.
+    pub work: WorkState,
+    /// What it carries.
+    pub load: Option<OrderId>,
+    /// Its task.
+    pub task: Option<TaskId>,
+    /// 0 to 100.
+    pub battery_pct: Option<u8>,
+    /// Signal strength.
+    pub rssi_dbm: Option<i16>,
+    /// Of its link.
+    pub link: Generation,
+    /// New commands are taken.
+    pub link_open: bool,
+}
+
+/// Whether a vehicle or gateway is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Hearing {
+    /// Not since this node started.
+    Never,
+    /// In time.
+    Heard,
+    /// Three beats are missing.
+    Silent,
+}
+
+/// A lift.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LiftView {
+    /// Its name.
+    pub id: LiftId,
+    /// Its gateway.
+    pub gateway: GatewayId,
+    /// Whether the gateway is heard.
+    pub gateway_hearing: Hearing,
+    /// How the PLC can be reached.
+    pub connection: Connection,
+    /// The newest read.
+    pub status: Option<LiftStatus>,
+    /// When that was read, by this node's wall clock.
+    pub read_at: Option<DateTime<Utc>>,
+    /// The command that is not settled.
+    pub verifying: Option<CommandId>,
+    /// Who may talk to it now.
+    pub lease: Option<LeaseView>,
+    /// Whose ride it is.
+    pub session: Option<SessionView>,
+    /// Who waits, first in line first.
+    pub waiting: Vec<SessionView>,
+    /// The last commands, newest first, at most [`LIFT_COMMANDS_SHOWN`].
+    pub commands: Vec<LiftCommandView>,
+}
+
+/// Commands that a lift's view lists.
+pub const LIFT_COMMANDS_SHOWN: usize = 20;
+
+/// A control lease, as seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LeaseView {
+    /// Who holds it.
+    pub holder: NodeId,
+    /// Its rank.
+    pub token: FencingToken,
+    /// Since when.
+    pub since: DateTime<Utc>,
+}
+
+/// A ride, as seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SessionView {
+    /// Its name.
+    pub id: SessionId,
+    /// Who rides.
+    pub vehicle: VehicleId,
+    /// For which task.
+    pub task: TaskId,
+    /// Where it enters.
+    pub from: FloorId,
+    /// Where it leaves.
+    pub to: FloorId,
+    /// How far it is.
+    pub phase: SessionPhase,
+    /// Of the session on its lift.
+    pub generation: Generation,
+    /// When the phase was entered.
+    pub since: DateTime<Utc>,
+    /// Held at most so long.
+    pub hold_limit_ms: Millis,
+}
+
+/// A command to a lift, as seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LiftCommandView {
+    /// Its name.
+    pub id: CommandId,
+    /// When it was sent.
+    pub at: DateTime<Utc>,
+    /// Who sent it.
+    pub issuer: NodeId,
+    /// Its rank.
+    pub token: FencingToken,
+    /// What was asked.
+    pub action: LiftAction,
+    /// Where.
+    pub floor: FloorId,
+    /// What became of it; none while the answer is due.
+    pub verdict: Option<Verdict>,
+    /// From sending to the answer.
+    pub answered_after_ms: Option<Millis>,
+}
+
+/// An alarm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AlarmView {
+    /// Its name.
+    pub id: AlarmId,
+    /// What is wrong.
+    pub kind: AlarmKind,
+    /// With whom.
+    pub subject: Subject,
+    /// 1 to 4.
+    pub priority: u8,
+    /// What was seen.
+    pub detail: String,
+    /// When it was raised.
+    pub raised_at: DateTime<Utc>,
+}
+
+/// A control node and what it is connected to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NodeView {
+    /// Its name.
+    pub id: NodeId,
+    /// The broker answers.
+    pub broker_connected: bool,
+    /// The ledger takes entries.
+    pub ledger_writable: bool,
+    /// Messages that could not be understood, since this node started.
+    pub messages_rejected: u64,
+    /// Why the last one could not.
+    pub last_rejection: Option<String>,
+}
