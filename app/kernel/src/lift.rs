@@ -96,6 +96,7 @@ pub enum LiftAction {
 /// What a decision took for true; the gateway compares it with its newest read before it writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Expectation {
     /// Where the car stood.
     pub floor: FloorId,
