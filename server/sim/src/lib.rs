@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The simulated plant: lift PLCs, vehicles and radio, as pure state machines.
+//!
+//! Knows: the kernel's types. Must not know: any clock, any socket. Time is an argument, chance comes from one seed,
+//! so a run is repeated exactly by its seed and its events. The wire role and virtual time drive the same models.
+//!
+//! [`plant::SimPlant`] joins them and shares the kernel's contract: `handle(event, now)` takes what happened,
+//! `poll_effect()` yields what is to be done, `poll_timeout()` names the next deadline and its reason.
+
+pub mod rng;
+
+pub mod lift;
+pub mod loads;
+pub mod radio;
+pub mod vehicle;
+pub mod ways;
+
+pub mod plant;
+
+#[cfg(test)]
+mod fixture;

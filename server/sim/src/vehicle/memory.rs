@@ -1,0 +1,101 @@
+//! What a vehicle keeps over a restart: its start counter, its highest link generation, its last commands.
+
+use std::collections::BTreeMap;
+
+use kernel::ids::{CommandId, Generation, TaskId};
+use kernel::timing::COMMAND_MEMORY;
+use kernel::vehicle::{AckVerdict, VehicleCommand};
+
+/// A command as it was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Remembered {
+    sequence: u64,
+    link: Generation,
+    task: Option<TaskId>,
+    claim: Generation,
+    verdict: AckVerdict,
+}
+
+/// Kept over a restart: written before the vehicle acts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VehicleMemory {
+    boot: u64,
+    link: Generation,
+    commands: BTreeMap<CommandId, Remembered>,
+    /// Commands with a lower sequence are forgotten; 0 while none is.
+    floor: u64,
+}
+
+impl VehicleMemory {
+    /// An empty memory whose vehicle was started `boot` times.
+    pub fn empty(boot: u64) -> Self {
+        Self { boot, ..Self::default() }
+    }
+
+    /// Starts so far.
+    pub fn boot(&self) -> u64 {
+        self.boot
+    }
+
+    /// The highest link generation that was opened.
+    pub fn link(&self) -> Generation {
+        self.link
+    }
+
+    /// The lowest sequence that is remembered; 0 before the first command.
+    pub fn window_floor(&self) -> u64 {
+        self.commands.values().map(|it| it.sequence).min().unwrap_or(self.floor)
+    }
+
+    /// Whether a command's sequence lies below everything remembered.
+    pub fn is_below_window(&self, sequence: u64) -> bool {
+        sequence < self.floor
+    }
+
+    /// The highest claim generation seen for a task.
+    pub fn claim(&self, task: &TaskId) -> Generation {
+        let claims = self.commands.values().filter(|it| it.task.as_ref() == Some(task)).map(|it| it.claim);
+        claims.max().unwrap_or_default()
+    }
+
+    /// The answer that a repeat gets again. What was refused is judged afresh under a higher link generation: it was
+    /// never taken, and what was agreed meanwhile may want it.
+    pub fn answer(&self, command: &VehicleCommand) -> Option<AckVerdict> {
+        let known = self.commands.get(&command.id)?;
+        let binding = known.verdict == AckVerdict::Accepted || known.link >= command.link;
+        binding.then(|| known.verdict.clone())
+    }
+
+    pub(super) fn started(mut self) -> Self {
+        self.boot += 1;
+        self
+    }
+
+    pub(super) fn open_link(&mut self, link: Generation) {
+        self.link = self.link.max(link);
+    }
+
+    /// Remembers an answer. Claims only rise; the lowest sequence is forgotten beyond [`COMMAND_MEMORY`] ids.
+    pub(super) fn remember(&mut self, command: &VehicleCommand, verdict: AckVerdict) {
+        let earlier = self.commands.get(&command.id).map(|it| it.claim).unwrap_or_default();
+        let remembered = Remembered {
+            sequence: command.sequence,
+            link: command.link,
+            task: command.task.clone(),
+            claim: command.claim.max(earlier),
+            verdict,
+        };
+        self.commands.insert(command.id.clone(), remembered);
+        if self.commands.len() > COMMAND_MEMORY {
+            self.forget_lowest();
+        }
+    }
+
+    fn forget_lowest(&mut self) {
+        let lowest = self.commands.iter().min_by_key(|(_, it)| it.sequence);
+        if let Some((id, sequence)) = lowest.map(|(id, it)| (id.clone(), it.sequence)) {
+            self.commands.remove(&id);
+            self.floor = self.floor.max(sequence.saturating_add(1));
+        }
+    }
+}
