@@ -4,13 +4,40 @@
 //! changes in memory before the ledger has it: a decision is proposed with [`Effect::Append`], and takes effect when
 //! [`Event::Appended`] brings it back. A restart therefore finds exactly what was decided.
 
-use crate::ids::{GatewayId, LiftId, NodeId, OrderId, TaskId, VehicleId};
+mod alarms;
+mod book;
+mod ears;
+mod links;
+mod orders;
+mod rides;
+mod show;
+mod steps;
+mod tasks;
+mod voice;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::ids::{AlarmId, GatewayId, LiftId, NodeId, OrderId, SessionId, TaskId, VehicleId};
 use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
+use crate::plant::Plant;
+use crate::task::TaskEvent;
+use crate::time::{Millis, Mono, Now};
+use crate::timing::CONTROL_BEAT_PERIOD;
 use crate::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
 use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
 use crate::wire::ledger::{Entry, Record};
 use crate::wire::live::Change;
 use crate::wire::rest::{OrderRefusal, PlaceOrder};
+use crate::wire::view::LiftCommandView;
+
+use self::book::Touched;
+use self::ears::{GatewayEar, LiftEar, VehicleEar};
+use self::orders::PendingOrder;
+use self::rides::{Watch, Words};
+use self::tasks::Delivery;
+use self::voice::Voice;
+
+pub use self::book::{Book, ENDED_TASKS_MAX, KeyUse, LinkBook, SessionBook, TaskBook};
 
 /// Names a request of the shell that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +147,8 @@ pub enum Effect {
         lift: LiftId,
         /// Names the request.
         nonce: LeaseNonce,
+        /// The gateway's epoch, which the grant carries.
+        epoch: u32,
     },
     /// Give a lease back.
     ReleaseLease {
@@ -166,4 +195,263 @@ pub struct Accepted {
 pub struct NodeConfig {
     /// Its name, unique on the site; order and task numbers carry it.
     pub node: NodeId,
+}
+
+/// How often a node looks around when nothing happens: often enough that no deadline is missed by more than half a
+/// heartbeat.
+const LOOK_PERIOD: Millis = Millis(250);
+/// After a proposal failed, nothing is proposed for so long: the ledger is away, and asking it more does not help.
+const LEDGER_PAUSE: Millis = Millis::seconds(1);
+
+/// What a proposal in flight is about. Nothing else is decided about it meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lock {
+    Node,
+    Order(String),
+    Task(TaskId),
+    Vehicle(VehicleId),
+    Lift(LiftId),
+    Alarm(AlarmId),
+}
+
+/// One control node.
+#[derive(Clone, Debug)]
+pub struct Control {
+    config: NodeConfig,
+    plant: Plant,
+    book: Book,
+    /// Which run of the node this is; 0 until the ledger has it.
+    run: u64,
+    vehicles: BTreeMap<VehicleId, VehicleEar>,
+    gateways: BTreeMap<GatewayId, GatewayEar>,
+    lifts: BTreeMap<LiftId, LiftEar>,
+    voices: BTreeMap<LiftId, Voice>,
+    words: BTreeMap<VehicleId, Words>,
+    watches: BTreeMap<SessionId, Watch>,
+    deliveries: BTreeMap<TaskId, Delivery>,
+    /// What vehicles reported and the ledger does not have yet, in order.
+    reported: BTreeMap<TaskId, VecDeque<TaskEvent>>,
+    locks: BTreeMap<BatchId, Vec<Lock>>,
+    pending_orders: BTreeMap<BatchId, PendingOrder>,
+    spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
+    batches: u64,
+    nonces: u64,
+    numbers: u64,
+    lift_commands: u64,
+    beats: u64,
+    next_beat: Mono,
+    next_look: Mono,
+    ledger_paused_until: Option<Mono>,
+    broker_connected: bool,
+    messages_rejected: u64,
+    last_rejection: Option<String>,
+    touched: BTreeSet<Touched>,
+    effects: VecDeque<Effect>,
+}
+
+impl Control {
+    /// A node that knows its plant and nothing else yet.
+    pub fn new(config: NodeConfig, plant: Plant) -> Self {
+        let vehicles = plant.vehicles.keys().map(|id| (id.clone(), VehicleEar::default())).collect();
+        let voices = plant.lifts.keys().map(|id| (id.clone(), Voice::default())).collect();
+        Self {
+            config,
+            plant,
+            book: Book::default(),
+            run: 0,
+            vehicles,
+            gateways: BTreeMap::new(),
+            lifts: BTreeMap::new(),
+            voices,
+            words: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            deliveries: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            pending_orders: BTreeMap::new(),
+            spoken: BTreeMap::new(),
+            batches: 0,
+            nonces: 0,
+            numbers: 0,
+            lift_commands: 0,
+            beats: 0,
+            next_beat: Mono(0),
+            next_look: Mono(0),
+            ledger_paused_until: None,
+            broker_connected: false,
+            messages_rejected: 0,
+            last_rejection: None,
+            touched: BTreeSet::new(),
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// Takes the ledger as it stands, entry by entry, before [`Control::start`].
+    ///
+    /// # Errors
+    /// The entry does not fit what came before: the ledger was not written by this product, or by a newer version.
+    pub fn restore(&mut self, entry: &Entry) -> Result<(), String> {
+        self.book.apply(entry).map(|_| ())
+    }
+
+    /// Begins a run: shows everything, and decides nothing before the ledger has the start.
+    pub fn start(&mut self, now: Now) {
+        self.numbers = self.book.numbered.get(&self.config.node).copied().unwrap_or_default();
+        self.next_beat = now.mono;
+        self.touch_everything();
+        let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
+        self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run }]);
+        self.look(now);
+    }
+
+    /// Takes what happened and decides what is due.
+    pub fn handle(&mut self, event: Event, now: Now) {
+        match event {
+            Event::OrderRequested { request, order, idempotency_key, fingerprint } => {
+                self.order_requested(request, &order, idempotency_key, fingerprint, now);
+            }
+            Event::Appended { batch, entries } => self.appended(batch, &entries, now),
+            Event::AppendFailed { batch, reason } => self.append_failed(batch, &reason, now),
+            Event::LeaseGranted { nonce, lease } => self.lease_granted(nonce, lease, now),
+            Event::LeaseRefused { nonce, lift, reason: _ } => self.lease_refused(nonce, &lift, now),
+            Event::Acknowledged(ack) => self.acknowledged(&ack),
+            Event::Reported(report) => self.vehicle_reported(&report),
+            Event::Heartbeat(heartbeat) => self.heartbeat_heard(heartbeat, now),
+            Event::Telemetry(telemetry) => self.telemetry_heard(telemetry, now),
+            Event::Presence { vehicle, online } => self.presence_heard(&vehicle, online),
+            Event::Outcome(outcome) => self.outcome_heard(&outcome, now),
+            Event::GatewayStatus(status) => self.gateway_heard(status, now),
+            Event::Broker { connected } => {
+                self.broker_connected = connected;
+                self.touched.insert(Touched::Node);
+            }
+            Event::MessageRejected { topic, reason } => self.reject(&topic, &reason),
+        }
+        self.look(now);
+    }
+
+    /// A deadline named by [`Control::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.look(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// When to call [`Control::handle_timeout`], and why.
+    pub fn poll_timeout(&self) -> Option<(Mono, &'static str)> {
+        if self.next_beat <= self.next_look {
+            Some((self.next_beat, "the control beat is due"))
+        } else {
+            Some((self.next_look, "deadlines are looked over"))
+        }
+    }
+
+    /// What the ledger says.
+    pub fn book(&self) -> &Book {
+        &self.book
+    }
+
+    fn look(&mut self, now: Now) {
+        self.next_look = now.mono + LOOK_PERIOD;
+        if self.next_beat <= now.mono {
+            self.next_beat = now.mono + CONTROL_BEAT_PERIOD;
+            self.beats += 1;
+            let beat = ControlBeat { node: self.config.node.clone(), beat: self.beats };
+            self.effects.push_back(Effect::Beat(beat));
+        }
+        if self.run > 0 {
+            self.drive_links(now);
+            self.drive_tasks(now);
+            self.drive_lifts(now);
+            self.drive_alarms(now);
+        } else {
+            self.drive_start(now);
+        }
+        self.note_silences(now);
+        self.show(now);
+    }
+
+    /// The start was not stored: asks again.
+    fn drive_start(&mut self, now: Now) {
+        let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
+        self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run }]);
+    }
+
+    /// Proposes records together, unless something is already proposed about one of the locks or the ledger is away.
+    fn propose(&mut self, now: Now, locks: Vec<Lock>, records: Vec<Record>) -> Option<BatchId> {
+        let paused = self.ledger_paused_until.is_some_and(|until| now.mono < until);
+        if paused || records.is_empty() || locks.iter().any(|lock| self.is_locked(lock)) {
+            return None;
+        }
+        self.batches += 1;
+        let batch = BatchId(self.batches);
+        self.locks.insert(batch, locks);
+        self.effects.push_back(Effect::Append { batch, records });
+        Some(batch)
+    }
+
+    fn is_locked(&self, lock: &Lock) -> bool {
+        self.locks.values().any(|locks| locks.contains(lock))
+    }
+
+    fn appended(&mut self, batch: BatchId, entries: &[Entry], now: Now) {
+        if self.locks.remove(&batch).is_none() {
+            self.reject("ledger", "a proposal came back twice");
+            return;
+        }
+        if self.ledger_paused_until.take().is_some() {
+            self.touched.insert(Touched::Node);
+        }
+        for entry in entries {
+            match self.book.apply(entry) {
+                Ok(touched) => self.touched.extend(touched),
+                Err(reason) => self.reject("ledger", &reason),
+            }
+            self.react(&entry.record, now);
+        }
+        self.answer_placed(batch);
+    }
+
+    fn append_failed(&mut self, batch: BatchId, reason: &str, now: Now) {
+        self.locks.remove(&batch);
+        self.ledger_paused_until = Some(now.mono + LEDGER_PAUSE);
+        self.touched.insert(Touched::Node);
+        self.answer_unplaced(batch, reason);
+    }
+
+    /// Does what a durable record asks for. Nothing leaves before this.
+    fn react(&mut self, record: &Record, now: Now) {
+        match record {
+            Record::NodeStarted { run } => self.run = *run,
+            Record::CommandIssued { command } => {
+                if let Some(task) = command.task.clone() {
+                    self.deliver(&task, now);
+                }
+            }
+            Record::TaskChanged { task, event: TaskEvent::Redelivered { .. } } => self.deliver(task, now),
+            Record::LinkOpened { vehicle, .. } => self.open_link(vehicle, now),
+            Record::SessionChanged { .. }
+            | Record::TaskChanged { .. }
+            | Record::OrderPlaced { .. }
+            | Record::TaskClaimed { .. }
+            | Record::VehicleAssigned { .. }
+            | Record::SessionRequested { .. }
+            | Record::AlarmRaised { .. }
+            | Record::AlarmCleared { .. }
+            | Record::DifferenceFound { .. } => {}
+        }
+    }
+
+    fn reject(&mut self, topic: &str, reason: &str) {
+        self.messages_rejected += 1;
+        self.last_rejection = Some(format!("{topic}: {reason}"));
+        self.touched.insert(Touched::Node);
+    }
+
+    fn ledger_writable(&self) -> bool {
+        self.ledger_paused_until.is_none()
+    }
 }

@@ -12,6 +12,7 @@ pub mod ids;
 pub mod time;
 
 pub mod plant;
+pub mod route;
 pub mod timing;
 
 pub mod alarm;

@@ -1,0 +1,218 @@
+//! Alarms, level-triggered: what stands is compared with what should stand.
+
+use std::collections::BTreeMap;
+
+use crate::alarm::{Alarm, AlarmKind, Subject};
+use crate::ids::AlarmId;
+use crate::lift::LiftMode;
+use crate::task::{SuspendCause, TaskState};
+use crate::time::{Millis, Now};
+use crate::timing::{HANDOVER_MARGIN, LIFT_READ_AGE_MAX, SILENCE_LIMIT, hold_limit};
+use crate::wire::gateway::{Connection, Outcome, Verdict};
+use crate::wire::ledger::{Record, SessionPhase};
+use crate::wire::view::Hearing;
+
+use super::book::SessionBook;
+use super::ears::GATEWAY_SILENT_AFTER;
+use super::{Control, Lock};
+
+type Standing = BTreeMap<(AlarmKind, Subject), String>;
+
+/// Messages that cannot be understood become an alarm when there are so many: one may be a slip of a test tool.
+const REJECTED_ALARM: u64 = 10;
+/// A reading this old means that the PLC cannot be reached, whatever the connection says.
+const UNREACHABLE_AFTER: Millis = LIFT_READ_AGE_MAX;
+
+impl Control {
+    pub(super) fn drive_alarms(&mut self, now: Now) {
+        let mut standing = Standing::new();
+        self.lift_conditions(now, &mut standing);
+        self.vehicle_conditions(now, &mut standing);
+        self.site_conditions(now, &mut standing);
+        let known: Vec<(AlarmId, AlarmKind, Subject)> = self
+            .book
+            .alarms
+            .values()
+            .map(|(alarm, _)| (alarm.id.clone(), alarm.kind, alarm.subject.clone()))
+            .collect();
+        for (id, kind, subject) in known {
+            if standing.remove(&(kind, subject)).is_none() {
+                let record = Record::AlarmCleared { alarm: id.clone() };
+                self.propose(now, vec![Lock::Alarm(id)], vec![record]);
+            }
+        }
+        for ((kind, subject), detail) in standing {
+            let Some(id) = name(kind, &subject) else { continue };
+            let detail = detail.chars().take(300).collect();
+            let alarm = Alarm { id: id.clone(), kind, subject, detail };
+            self.propose(now, vec![Lock::Alarm(id)], vec![Record::AlarmRaised { alarm }]);
+        }
+    }
+
+    fn lift_conditions(&self, now: Now, standing: &mut Standing) {
+        for (id, ear) in &self.lifts {
+            let subject = Subject::Lift(id.clone());
+            let mut add = |kind, detail: String| standing.insert((kind, subject.clone()), detail);
+            let reading = &ear.reading;
+            if reading.connection == Connection::Frozen {
+                add(
+                    AlarmKind::LiftFrozen,
+                    format!("{id}: the PLC answers, its heartbeat register stands still"),
+                );
+            }
+            let heard = self.gateway_hearing(id, now) == Hearing::Heard;
+            if heard && (reading.connection == Connection::Down || reading.age_ms > UNREACHABLE_AFTER) {
+                let lost = reading.connections_lost;
+                add(
+                    AlarmKind::LiftUnreachable,
+                    format!("{id}: the PLC cannot be read, {lost} connections broke"),
+                );
+            }
+            if let Some(command) = &reading.verifying {
+                add(AlarmKind::LiftUnverified, format!("{id}: what became of {command} is not known"));
+            } else if self.is_verifying(id) {
+                add(
+                    AlarmKind::LiftUnverified,
+                    format!("{id}: the gateway gave no outcome of the last command"),
+                );
+            }
+            let Some(status) = &reading.status else { continue };
+            if status.fault != 0 {
+                add(AlarmKind::LiftFaulted, format!("{id}: the PLC reports fault {}", status.fault));
+            }
+            if status.mode != LiftMode::Vehicle {
+                add(AlarmKind::LiftOutOfService, format!("{id}: mode {:?}", status.mode));
+            }
+        }
+        for session in self.book.sessions.values().filter(|it| it.holds_lift()) {
+            self.session_conditions(session, now, standing);
+        }
+    }
+
+    fn session_conditions(&self, session: &SessionBook, now: Now, standing: &mut Standing) {
+        let Some(lift) = self.plant.lifts.get(&session.lift) else { return };
+        let subject = Subject::Lift(session.lift.clone());
+        let Some(watch) = self.watches.get(&session.id) else { return };
+        let held = now.mono.since(watch.held_since);
+        if held > hold_limit(lift) {
+            let detail =
+                format!("{}: {} holds it for {held}, {:?}", session.lift, session.vehicle, session.phase);
+            standing.insert((AlarmKind::LiftHeldTooLong, subject.clone()), detail);
+        }
+        let Some(status) = self.usable(&session.lift, now) else { return };
+        let overdue = now.mono.since(watch.phase_since) > HANDOVER_MARGIN;
+        let (sensor, word) = (status.occupied, self.says_in(session));
+        let disagrees = match session.phase {
+            SessionPhase::Granted => sensor,
+            SessionPhase::Boarding => sensor != word && overdue,
+            SessionPhase::Alighting => sensor == self.says_out(session) && overdue,
+            SessionPhase::Riding => !sensor && overdue,
+            SessionPhase::Requested
+            | SessionPhase::Queued
+            | SessionPhase::Released
+            | SessionPhase::Forced => false,
+        };
+        if disagrees {
+            let seen = if sensor { "occupied" } else { "empty" };
+            let detail = format!(
+                "{}: the sensor sees the car {seen}, {} says otherwise",
+                session.lift, session.vehicle
+            );
+            standing.insert((AlarmKind::HandoverDisagrees, subject), detail);
+        }
+    }
+
+    fn vehicle_conditions(&self, now: Now, standing: &mut Standing) {
+        for (id, ear) in &self.vehicles {
+            let subject = Subject::Vehicle(id.clone());
+            let silence = ear.silence(now);
+            if ear.hearing(now) == Hearing::Silent && silence > self.silence_expected(id) {
+                standing.insert(
+                    (AlarmKind::VehicleSilent, subject.clone()),
+                    format!("{id}: silent for longer than expected"),
+                );
+            }
+            if let Some(difference) = ear.steady(now).and_then(|it| self.disagreement(id, it)) {
+                standing.insert((AlarmKind::RecordsDisagree, subject), difference);
+            }
+        }
+        for (id, task) in &self.book.tasks {
+            let subject = Subject::Task(id.clone());
+            match &task.state {
+                TaskState::Suspended { cause: SuspendCause::Person, .. } => {
+                    standing.insert(
+                        (AlarmKind::AcknowledgementMissing, subject),
+                        format!("{id}: no delivery was acknowledged"),
+                    );
+                }
+                TaskState::Suspended { cause: SuspendCause::Fault, .. } => {
+                    standing.insert(
+                        (AlarmKind::CommandRefused, subject),
+                        format!("{id}: the vehicle refused its command"),
+                    );
+                }
+                TaskState::Failed { reason } if self.still_carries(task) => {
+                    standing.insert((AlarmKind::ExecutionFailed, subject), format!("{id}: {reason}"));
+                }
+                TaskState::Created
+                | TaskState::Issued { .. }
+                | TaskState::Acknowledged { .. }
+                | TaskState::Executing { .. }
+                | TaskState::Suspended { .. }
+                | TaskState::Completed
+                | TaskState::Failed { .. }
+                | TaskState::Withdrawn { .. } => {}
+            }
+        }
+    }
+
+    fn site_conditions(&self, now: Now, standing: &mut Standing) {
+        for (id, ear) in &self.gateways {
+            if now.mono.since(ear.at) > GATEWAY_SILENT_AFTER {
+                standing.insert(
+                    (AlarmKind::GatewaySilent, Subject::Gateway(id.clone())),
+                    format!("{id}: no status comes"),
+                );
+            }
+        }
+        if self.messages_rejected >= REJECTED_ALARM {
+            let last = self.last_rejection.clone().unwrap_or_default();
+            standing.insert((AlarmKind::MessagesRejected, Subject::Site), format!("the last one: {last}"));
+        }
+    }
+
+    /// A ride hides a vehicle for as long as its lift may be held; elsewhere silence is a surprise after the link's
+    /// own margin for roaming, and in no case is it expected for longer than the limit.
+    fn silence_expected(&self, vehicle: &crate::ids::VehicleId) -> Millis {
+        let riding = self.book.sessions.values().find(|it| it.vehicle == *vehicle && it.holds_lift());
+        let limit = riding.and_then(|it| self.plant.lifts.get(&it.lift)).map(hold_limit);
+        limit.unwrap_or(self.plant.link_budget.roaming_ms).min(SILENCE_LIMIT)
+    }
+
+    /// A failed task needs somebody as long as its load is aboard.
+    fn still_carries(&self, task: &super::book::TaskBook) -> bool {
+        let heartbeat = task.vehicle.as_ref().and_then(|id| self.vehicles.get(id)?.heartbeat.as_ref());
+        heartbeat.is_some_and(|it| it.load.as_ref() == Some(&task.order.id))
+    }
+
+    /// A vehicle command that its gateway did not pass on never reached the vehicle; redelivery is due by its own
+    /// deadline, so the refusal is only counted and shown.
+    pub(super) fn vehicle_command_refused(&mut self, outcome: &Outcome) {
+        if let Verdict::Refused { reason } = &outcome.verdict {
+            let text = format!("gateway {} did not pass on {}: {reason:?}", outcome.gateway, outcome.command);
+            self.reject("outcome", &text);
+        }
+    }
+}
+
+fn name(kind: AlarmKind, subject: &Subject) -> Option<AlarmId> {
+    let subject = match subject {
+        Subject::Site => "site".to_owned(),
+        Subject::Lift(id) => id.to_string(),
+        Subject::Vehicle(id) => id.to_string(),
+        Subject::Task(id) => id.to_string(),
+        Subject::Gateway(id) => id.to_string(),
+    };
+    let text: String = format!("{kind:?}.{subject}").chars().take(crate::ids::NAME_LENGTH_MAX).collect();
+    AlarmId::try_new(&text).ok()
+}

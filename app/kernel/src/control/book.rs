@@ -1,0 +1,428 @@
+//! What the ledger says: the fold of its entries. Every node applies all entries in ledger order and so holds the
+//! same book.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use chrono::{DateTime, Utc};
+
+use crate::alarm::Alarm;
+use crate::ids::{
+    AlarmId, CommandId, FloorId, Generation, LedgerSequence, LiftId, NodeId, OrderId, SessionId, StationId,
+    TaskId, VehicleId,
+};
+use crate::task::{ResumePoint, TaskEvent, TaskState};
+use crate::vehicle::{Instruction, Operation, VehicleCommand};
+use crate::wire::ledger::{Entry, Record, SessionPhase};
+use crate::wire::rest::TransportOrder;
+
+/// Ended tasks that stay in memory, so that a late report or a repeated order finds them. A site with 200 vehicles
+/// ends fewer in a day.
+pub const ENDED_TASKS_MAX: usize = 10_000;
+
+/// What every node holds alike.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Book {
+    /// The last entry that was applied.
+    pub sequence: LedgerSequence,
+    /// How often each node has started.
+    pub runs: BTreeMap<NodeId, u64>,
+    /// Orders and sessions that each node has numbered.
+    pub numbered: BTreeMap<NodeId, u64>,
+    /// Open tasks, and the [`ENDED_TASKS_MAX`] that ended last.
+    pub tasks: BTreeMap<TaskId, TaskBook>,
+    /// Of ended tasks, oldest first.
+    pub ended: VecDeque<TaskId>,
+    /// Idempotency keys of the tasks above.
+    pub keys: BTreeMap<String, KeyUse>,
+    /// Link and command sequence of each vehicle that ever had one.
+    pub links: BTreeMap<VehicleId, LinkBook>,
+    /// Rides that are not over.
+    pub sessions: BTreeMap<SessionId, SessionBook>,
+    /// The last session generation of each lift.
+    pub lift_generations: BTreeMap<LiftId, Generation>,
+    /// The standing ones.
+    pub alarms: BTreeMap<AlarmId, (Alarm, DateTime<Utc>)>,
+}
+
+/// A task as the ledger has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskBook {
+    /// Its order.
+    pub order: TransportOrder,
+    /// From the request.
+    pub idempotency_key: String,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Who carries it.
+    pub vehicle: Option<VehicleId>,
+    /// Who claims it.
+    pub claimed_by: Option<NodeId>,
+    /// Of the claim.
+    pub claim: Generation,
+    /// The newest command of it.
+    pub command: Option<VehicleCommand>,
+    /// The newest command that is done.
+    pub done: Option<CommandId>,
+    /// Commands that are done.
+    pub steps: u32,
+    /// The load is aboard, or was.
+    pub picked: bool,
+    /// Place in the ledger: among equals the earlier one is served first.
+    pub placed: LedgerSequence,
+    /// When it was accepted, for people.
+    pub placed_at: DateTime<Utc>,
+    /// When `state` was entered.
+    pub since: DateTime<Utc>,
+    /// When it ended.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// For what an idempotency key was used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyUse {
+    /// The order.
+    pub order: OrderId,
+    /// Its task.
+    pub task: TaskId,
+    /// Of the request's body.
+    pub fingerprint: String,
+}
+
+/// A vehicle's link as the ledger has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkBook {
+    /// The last that was opened.
+    pub generation: Generation,
+    /// Of the last command, an `openLink` included.
+    pub sequence: u64,
+}
+
+/// A ride as the ledger has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionBook {
+    /// Its name.
+    pub id: SessionId,
+    /// Place in the ledger: the order of arrival.
+    pub asked: LedgerSequence,
+    /// In which lift.
+    pub lift: LiftId,
+    /// For which task.
+    pub task: TaskId,
+    /// Who rides.
+    pub vehicle: VehicleId,
+    /// Where it enters.
+    pub from: FloorId,
+    /// Where it leaves.
+    pub to: FloorId,
+    /// How far it is.
+    pub phase: SessionPhase,
+    /// Of the session on its lift; 0 before it is granted.
+    pub generation: Generation,
+    /// The vehicle's command for it, once issued.
+    pub ride: Option<CommandId>,
+    /// That command is done.
+    pub ride_done: bool,
+    /// When the phase was entered.
+    pub since: DateTime<Utc>,
+}
+
+/// What an entry touched, for the screen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touched {
+    /// A task and its order.
+    Task(TaskId),
+    /// A vehicle.
+    Vehicle(VehicleId),
+    /// A lift.
+    Lift(LiftId),
+    /// An alarm.
+    Alarm(AlarmId),
+    /// The node itself.
+    Node,
+}
+
+impl TaskBook {
+    /// A command left and is not done.
+    pub fn under_way(&self) -> Option<&VehicleCommand> {
+        let command = self.command.as_ref()?;
+        (self.done.as_ref() != Some(&command.id) && !self.state.is_terminal()).then_some(command)
+    }
+
+    /// The station that it goes to next, and what is done there.
+    pub fn goal(&self) -> (&StationId, Operation) {
+        let order = self.order.id.clone();
+        if self.picked {
+            (&self.order.to, Operation::Drop { order })
+        } else {
+            (&self.order.from, Operation::Pick { order })
+        }
+    }
+
+    /// Where it goes on after a suspension.
+    pub fn resume_point(&self) -> ResumePoint {
+        let Some(command) = self.under_way() else {
+            return ResumePoint::NextCommand;
+        };
+        match &self.state {
+            TaskState::Suspended { resume, .. } => resume.clone(),
+            TaskState::Issued { attempt, .. } => {
+                ResumePoint::Command { command: command.id.clone(), attempt: *attempt }
+            }
+            TaskState::Created
+            | TaskState::Acknowledged { .. }
+            | TaskState::Executing { .. }
+            | TaskState::Completed
+            | TaskState::Failed { .. }
+            | TaskState::Withdrawn { .. } => ResumePoint::Command { command: command.id.clone(), attempt: 1 },
+        }
+    }
+}
+
+impl SessionBook {
+    /// The lift is this ride's.
+    pub fn holds_lift(&self) -> bool {
+        match self.phase {
+            SessionPhase::Granted
+            | SessionPhase::Boarding
+            | SessionPhase::Riding
+            | SessionPhase::Alighting => true,
+            SessionPhase::Requested
+            | SessionPhase::Queued
+            | SessionPhase::Released
+            | SessionPhase::Forced => false,
+        }
+    }
+}
+
+impl Book {
+    /// Applies one entry and tells what it touched.
+    ///
+    /// # Errors
+    /// An entry is a fact; one that does not fit changes nothing, and the text says what does not fit.
+    pub fn apply(&mut self, entry: &Entry) -> Result<Vec<Touched>, String> {
+        self.sequence = entry.sequence;
+        match &entry.record {
+            Record::NodeStarted { run } => {
+                self.runs.insert(entry.node.clone(), *run);
+                Ok(vec![Touched::Node])
+            }
+            Record::OrderPlaced { order, task, idempotency_key, fingerprint } => {
+                Ok(self.place(entry, order, task, idempotency_key, fingerprint))
+            }
+            Record::TaskClaimed { task, generation } => self.with_task(task, |book| {
+                book.claimed_by = Some(entry.node.clone());
+                book.claim = *generation;
+            }),
+            Record::VehicleAssigned { task, vehicle } => {
+                let mut touched = self.with_task(task, |book| book.vehicle = Some(vehicle.clone()))?;
+                touched.push(Touched::Vehicle(vehicle.clone()));
+                Ok(touched)
+            }
+            Record::CommandIssued { command } => self.issue(entry, command),
+            Record::TaskChanged { task, event } => self.change(entry, task, event),
+            Record::LinkOpened { vehicle, generation } => {
+                let link = self.links.entry(vehicle.clone()).or_default();
+                link.generation = *generation;
+                link.sequence += 1;
+                Ok(vec![Touched::Vehicle(vehicle.clone())])
+            }
+            Record::SessionRequested { session, lift, task, vehicle, from, to } => {
+                Ok(self.request_session(entry, session, lift, task, vehicle, (from, to)))
+            }
+            Record::SessionChanged { session, phase, generation } => {
+                self.change_session(entry, session, *phase, *generation)
+            }
+            Record::AlarmRaised { alarm } => {
+                self.alarms.insert(alarm.id.clone(), (alarm.clone(), entry.at));
+                Ok(vec![Touched::Alarm(alarm.id.clone())])
+            }
+            Record::AlarmCleared { alarm } => {
+                self.alarms.remove(alarm);
+                Ok(vec![Touched::Alarm(alarm.clone())])
+            }
+            Record::DifferenceFound { task, .. } => Ok(vec![Touched::Task(task.clone())]),
+        }
+    }
+
+    /// The session that a lift serves now.
+    pub fn session_of(&self, lift: &LiftId) -> Option<&SessionBook> {
+        self.sessions.values().find(|it| it.lift == *lift && it.holds_lift())
+    }
+
+    /// Who waits for a lift, first come first.
+    pub fn waiting_for(&self, lift: &LiftId) -> Vec<&SessionBook> {
+        let mut line: Vec<_> =
+            self.sessions.values().filter(|it| it.lift == *lift && !it.holds_lift()).collect();
+        line.sort_by_key(|it| it.asked);
+        line
+    }
+
+    /// The ride of a task that is not over.
+    pub fn session_for(&self, task: &TaskId) -> Option<&SessionBook> {
+        self.sessions.values().find(|it| it.task == *task)
+    }
+
+    /// The open task that a vehicle carries.
+    pub fn task_of(&self, vehicle: &VehicleId) -> Option<(&TaskId, &TaskBook)> {
+        self.open_tasks().find(|(_, it)| it.vehicle.as_ref() == Some(vehicle))
+    }
+
+    /// Tasks that are not over.
+    pub fn open_tasks(&self) -> impl Iterator<Item = (&TaskId, &TaskBook)> {
+        self.tasks.iter().filter(|(_, it)| !it.state.is_terminal())
+    }
+
+    fn place(
+        &mut self,
+        entry: &Entry,
+        order: &TransportOrder,
+        task: &TaskId,
+        key: &str,
+        fingerprint: &str,
+    ) -> Vec<Touched> {
+        *self.numbered.entry(entry.node.clone()).or_default() += 1;
+        let usage =
+            KeyUse { order: order.id.clone(), task: task.clone(), fingerprint: fingerprint.to_owned() };
+        self.keys.insert(key.to_owned(), usage);
+        let book = TaskBook {
+            order: order.clone(),
+            idempotency_key: key.to_owned(),
+            state: TaskState::Created,
+            vehicle: None,
+            claimed_by: None,
+            claim: Generation::default(),
+            command: None,
+            done: None,
+            steps: 0,
+            picked: false,
+            placed: entry.sequence,
+            placed_at: entry.at,
+            since: entry.at,
+            ended_at: None,
+        };
+        self.tasks.insert(task.clone(), book);
+        vec![Touched::Task(task.clone())]
+    }
+
+    fn issue(&mut self, entry: &Entry, command: &VehicleCommand) -> Result<Vec<Touched>, String> {
+        let Some(task) = &command.task else {
+            return Err(format!("command {} belongs to no task", command.id));
+        };
+        let touched = self.change(entry, task, &TaskEvent::CommandIssued { command: command.id.clone() })?;
+        self.with_task(task, |book| book.command = Some(command.clone()))?;
+        if let Instruction::Ride { session, .. } = &command.instruction
+            && let Some(session) = self.sessions.get_mut(session)
+        {
+            session.ride = Some(command.id.clone());
+        }
+        let link = self.links.entry(command.vehicle.clone()).or_default();
+        link.sequence = link.sequence.max(command.sequence);
+        Ok(touched)
+    }
+
+    fn change(&mut self, entry: &Entry, id: &TaskId, event: &TaskEvent) -> Result<Vec<Touched>, String> {
+        let task = self.tasks.get_mut(id).ok_or_else(|| format!("there is no task {id}"))?;
+        let next = task.state.next(event).map_err(|error| format!("task {id}: {error}"))?;
+        if next.name() != task.state.name() {
+            task.since = entry.at;
+        }
+        task.state = next;
+        match event {
+            TaskEvent::StepDone { command } | TaskEvent::Finished { command } => {
+                task.step_done(command);
+                for session in self.sessions.values_mut().filter(|it| it.ride.as_ref() == Some(command)) {
+                    session.ride_done = true;
+                }
+            }
+            TaskEvent::CommandIssued { .. }
+            | TaskEvent::Redelivered { .. }
+            | TaskEvent::AckReceived { .. }
+            | TaskEvent::Started { .. }
+            | TaskEvent::Suspended { .. }
+            | TaskEvent::ExecutionFailed { .. }
+            | TaskEvent::Withdrawn { .. } => {}
+        }
+        let mut touched = vec![Touched::Task(id.clone())];
+        touched.extend(task.vehicle.clone().map(Touched::Vehicle));
+        if task.state.is_terminal() {
+            task.ended_at = Some(entry.at);
+            self.ended.push_back(id.clone());
+            self.forget();
+        }
+        Ok(touched)
+    }
+
+    fn request_session(
+        &mut self,
+        entry: &Entry,
+        id: &SessionId,
+        lift: &LiftId,
+        task: &TaskId,
+        vehicle: &VehicleId,
+        (from, to): (&FloorId, &FloorId),
+    ) -> Vec<Touched> {
+        *self.numbered.entry(entry.node.clone()).or_default() += 1;
+        let book = SessionBook {
+            id: id.clone(),
+            asked: entry.sequence,
+            lift: lift.clone(),
+            task: task.clone(),
+            vehicle: vehicle.clone(),
+            from: from.clone(),
+            to: to.clone(),
+            phase: SessionPhase::Queued,
+            generation: Generation::default(),
+            ride: None,
+            ride_done: false,
+            since: entry.at,
+        };
+        self.sessions.insert(id.clone(), book);
+        vec![Touched::Lift(lift.clone()), Touched::Task(task.clone())]
+    }
+
+    fn change_session(
+        &mut self,
+        entry: &Entry,
+        id: &SessionId,
+        phase: SessionPhase,
+        generation: Generation,
+    ) -> Result<Vec<Touched>, String> {
+        let session = self.sessions.get_mut(id).ok_or_else(|| format!("there is no session {id}"))?;
+        session.phase = phase;
+        session.generation = generation;
+        session.since = entry.at;
+        let touched = vec![Touched::Lift(session.lift.clone()), Touched::Task(session.task.clone())];
+        let last = self.lift_generations.entry(session.lift.clone()).or_default();
+        *last = (*last).max(generation);
+        if matches!(phase, SessionPhase::Released | SessionPhase::Forced) {
+            self.sessions.remove(id);
+        }
+        Ok(touched)
+    }
+
+    fn with_task(&mut self, id: &TaskId, change: impl FnOnce(&mut TaskBook)) -> Result<Vec<Touched>, String> {
+        let task = self.tasks.get_mut(id).ok_or_else(|| format!("there is no task {id}"))?;
+        change(task);
+        Ok(vec![Touched::Task(id.clone())])
+    }
+
+    fn forget(&mut self) {
+        while self.ended.len() > ENDED_TASKS_MAX {
+            let Some(task) = self.ended.pop_front().and_then(|id| self.tasks.remove(&id)) else { continue };
+            self.keys.remove(&task.idempotency_key);
+        }
+    }
+}
+
+impl TaskBook {
+    fn step_done(&mut self, command: &CommandId) {
+        if self.done.as_ref() == Some(command) {
+            return;
+        }
+        self.done = Some(command.clone());
+        self.steps += 1;
+        self.picked |= self.command.as_ref().is_some_and(|it| {
+            matches!(&it.instruction, Instruction::Drive { then: Operation::Pick { .. }, .. })
+        });
+    }
+}

@@ -1,0 +1,247 @@
+//! Lift sessions: whose ride it is, and what the lift has to do for it next.
+//!
+//! Boarding and alighting need both channels: the plant's sensor and the vehicle's word. One without the other
+//! waits; nobody is told to stop across the sill.
+
+use crate::ids::{Generation, LiftId, VehicleId};
+use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
+use crate::time::{Mono, Now};
+use crate::timing::LIFT_READ_AGE_MAX;
+use crate::vehicle::{Place, Progress, VehicleReport};
+use crate::wire::gateway::{Connection, GatewayStatus};
+use crate::wire::ledger::{Record, SessionPhase};
+
+use super::book::{SessionBook, Touched};
+use super::ears::{GatewayEar, LiftEar};
+use super::{Control, Lock};
+
+/// What a vehicle said about the ride of one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    command: crate::ids::CommandId,
+    boarded: bool,
+    alighted: bool,
+}
+
+/// Since when a ride holds its lift, and since when it is in its phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Watch {
+    pub(super) phase: SessionPhase,
+    pub(super) held_since: Mono,
+    pub(super) phase_since: Mono,
+}
+
+/// What a lift has to do next for a ride.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) action: LiftAction,
+    pub(super) floor: crate::ids::FloorId,
+}
+
+impl Control {
+    pub(super) fn gateway_heard(&mut self, status: GatewayStatus, now: Now) {
+        let last = self.gateways.get(&status.gateway);
+        let newer = last.is_none_or(|it| (status.boot, status.message) > (it.boot, it.message));
+        if !newer {
+            return;
+        }
+        if last.is_none() {
+            self.touched.insert(Touched::Node);
+        }
+        let ear = GatewayEar { boot: status.boot, message: status.message, at: now.mono };
+        for reading in status.lifts {
+            let ours = self.plant.lifts.get(&reading.lift).is_some_and(|it| it.gateway == status.gateway);
+            if !ours {
+                continue;
+            }
+            let age = chrono::TimeDelta::milliseconds(i64::try_from(reading.age_ms.0).unwrap_or(i64::MAX));
+            let read_at = now.wall.checked_sub_signed(age).unwrap_or(now.wall);
+            self.touched.insert(Touched::Lift(reading.lift.clone()));
+            self.lifts.insert(reading.lift.clone(), LiftEar { reading, at: now.mono, read_at });
+        }
+        self.gateways.insert(status.gateway, ear);
+    }
+
+    pub(super) fn note_word(&mut self, report: &VehicleReport) {
+        let words = self.words.entry(report.vehicle.clone()).or_insert_with(|| Words::of(&report.command));
+        if words.command != report.command {
+            *words = Words::of(&report.command);
+        }
+        match report.progress {
+            Progress::Boarded => words.boarded = true,
+            Progress::Alighted | Progress::Done => words.alighted = true,
+            Progress::Started | Progress::Failed { .. } => {}
+        }
+    }
+
+    pub(super) fn drive_lifts(&mut self, now: Now) {
+        self.watch_sessions(now);
+        let lifts: Vec<LiftId> = self.plant.lifts.keys().cloned().collect();
+        for lift in lifts {
+            self.drive_session(&lift, now);
+            self.drive_voice(&lift, now);
+        }
+    }
+
+    /// Times each ride on this machine's own clock; after a restart its times are armed in full.
+    fn watch_sessions(&mut self, now: Now) {
+        self.watches.retain(|id, _| self.book.sessions.contains_key(id));
+        for session in self.book.sessions.values().filter(|it| it.holds_lift()) {
+            let fresh = Watch { phase: session.phase, held_since: now.mono, phase_since: now.mono };
+            let watch = self.watches.entry(session.id.clone()).or_insert(fresh);
+            if watch.phase != session.phase {
+                watch.phase = session.phase;
+                watch.phase_since = now.mono;
+            }
+        }
+    }
+
+    fn drive_session(&mut self, lift: &LiftId, now: Now) {
+        if self.is_locked(&Lock::Lift(lift.clone())) {
+            return;
+        }
+        let change = match self.book.session_of(lift) {
+            Some(session) => self.next_phase(session, now).map(|phase| (session, phase, session.generation)),
+            None => self.next_in_line(lift, now),
+        };
+        let Some((session, phase, generation)) = change else { return };
+        let record = Record::SessionChanged { session: session.id.clone(), phase, generation };
+        self.propose(now, vec![Lock::Lift(lift.clone())], vec![record]);
+    }
+
+    /// First come, first served, and only into a car that is seen to be empty. Who has no living task leaves the line.
+    fn next_in_line(&self, lift: &LiftId, now: Now) -> Option<(&SessionBook, SessionPhase, Generation)> {
+        let first = self.book.waiting_for(lift).into_iter().next()?;
+        if !self.is_ours(first) {
+            return None;
+        }
+        if !self.task_lives(first) {
+            return Some((first, SessionPhase::Released, first.generation));
+        }
+        let status = self.usable(lift, now)?;
+        let generation = self.book.lift_generations.get(lift).copied().unwrap_or_default().next();
+        (!status.occupied).then_some((first, SessionPhase::Granted, generation))
+    }
+
+    /// The phase that the ride has reached by what the lift shows and the vehicle says.
+    fn next_phase(&self, session: &SessionBook, now: Now) -> Option<SessionPhase> {
+        if !self.is_ours(session) {
+            return None;
+        }
+        let status = self.usable(&session.lift, now)?;
+        let open_at = |floor| status.stands_at(floor) && status.door == DoorState::Open;
+        match session.phase {
+            SessionPhase::Granted | SessionPhase::Boarding
+                if !self.task_lives(session) && !status.occupied =>
+            {
+                Some(SessionPhase::Released)
+            }
+            SessionPhase::Granted => {
+                (open_at(&session.from) && !status.occupied).then_some(SessionPhase::Boarding)
+            }
+            SessionPhase::Boarding => {
+                (status.occupied && self.says_in(session)).then_some(SessionPhase::Riding)
+            }
+            SessionPhase::Riding => open_at(&session.to).then_some(SessionPhase::Alighting),
+            SessionPhase::Alighting => {
+                let shut = status.door == DoorState::Closed && status.motion == Motion::Still;
+                (shut && !status.occupied && self.says_out(session)).then_some(SessionPhase::Released)
+            }
+            SessionPhase::Requested
+            | SessionPhase::Queued
+            | SessionPhase::Released
+            | SessionPhase::Forced => None,
+        }
+    }
+
+    /// What the lift has to do next for the ride that holds it.
+    pub(super) fn wanted(&self, lift: &LiftId, now: Now) -> Option<Wanted> {
+        let session = self.book.session_of(lift).filter(|it| self.is_ours(it))?;
+        let status = self.usable(lift, now)?;
+        let busy = status.motion != Motion::Still
+            || !status.levelled
+            || matches!(status.door, DoorState::Opening | DoorState::Closing)
+            || status.accepted != status.completed;
+        if busy {
+            return None;
+        }
+        let shut = status.door == DoorState::Closed;
+        let here = |action| Some(Wanted { action, floor: status.floor.clone() });
+        match session.phase {
+            SessionPhase::Granted if status.occupied => None,
+            SessionPhase::Granted => bring(status, &session.from),
+            SessionPhase::Boarding if shut && status.floor == session.from => here(LiftAction::OpenDoor),
+            SessionPhase::Riding => bring(status, &session.to),
+            SessionPhase::Alighting => {
+                let clear = !status.occupied && self.says_out(session);
+                match (clear, shut) {
+                    (true, false) => here(LiftAction::CloseDoor),
+                    (false, true) => here(LiftAction::OpenDoor),
+                    (true, true) | (false, false) => None,
+                }
+            }
+            SessionPhase::Boarding
+            | SessionPhase::Requested
+            | SessionPhase::Queued
+            | SessionPhase::Released
+            | SessionPhase::Forced => None,
+        }
+    }
+
+    /// The lift's status, if it is fresh and the lift serves vehicles.
+    pub(super) fn usable(&self, lift: &LiftId, now: Now) -> Option<&LiftStatus> {
+        let ear = self.lifts.get(lift)?;
+        let age = now.mono.since(ear.at) + ear.reading.age_ms;
+        let fresh = age <= LIFT_READ_AGE_MAX && ear.reading.connection == Connection::Up;
+        let quiet = ear.reading.verifying.is_none() && !self.is_verifying(lift);
+        let status = ear.reading.status.as_ref()?;
+        (fresh && quiet && status.mode == LiftMode::Vehicle && status.fault == 0).then_some(status)
+    }
+
+    /// The vehicle's own word that it is in the car, clear of the sill.
+    pub(super) fn says_in(&self, session: &SessionBook) -> bool {
+        let Some(ride) = &session.ride else { return false };
+        let word = self.words.get(&session.vehicle).is_some_and(|it| it.command == *ride && it.boarded);
+        word || self.heard_in_car(&session.vehicle, &session.lift)
+    }
+
+    /// The vehicle's own word that it is out of the car, clear of the sill.
+    pub(super) fn says_out(&self, session: &SessionBook) -> bool {
+        let Some(ride) = &session.ride else { return false };
+        let word = self.words.get(&session.vehicle).is_some_and(|it| it.command == *ride && it.alighted);
+        word || session.ride_done || self.vehicles.get(&session.vehicle).is_some_and(|ear| ear.finished(ride))
+    }
+
+    fn heard_in_car(&self, vehicle: &VehicleId, lift: &LiftId) -> bool {
+        let place = self.vehicles.get(vehicle).and_then(|ear| ear.heartbeat.as_ref()).map(|it| &it.place);
+        matches!(place, Some(Place::InCar { lift: in_car }) if in_car == lift)
+    }
+
+    fn task_lives(&self, session: &SessionBook) -> bool {
+        self.book.tasks.get(&session.task).is_some_and(|it| !it.state.is_terminal())
+    }
+
+    /// A ride is driven by the node that claims its task.
+    fn is_ours(&self, session: &SessionBook) -> bool {
+        let claimed_by = self.book.tasks.get(&session.task).and_then(|it| it.claimed_by.as_ref());
+        claimed_by.is_none_or(|node| *node == self.config.node)
+    }
+}
+
+impl Words {
+    fn of(command: &crate::ids::CommandId) -> Self {
+        Self { command: command.clone(), boarded: false, alighted: false }
+    }
+}
+
+/// Shut the door, travel, open it: whatever of it is still missing at `floor`.
+fn bring(status: &LiftStatus, floor: &crate::ids::FloorId) -> Option<Wanted> {
+    let shut = status.door == DoorState::Closed;
+    let (action, floor) = match (status.stands_at(floor), shut) {
+        (true, true) => (LiftAction::OpenDoor, floor),
+        (true, false) => return None,
+        (false, true) => (LiftAction::GoTo, floor),
+        (false, false) => (LiftAction::CloseDoor, &status.floor),
+    };
+    Some(Wanted { action, floor: floor.clone() })
+}

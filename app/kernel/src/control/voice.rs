@@ -1,0 +1,264 @@
+//! One voice to each lift: lease, fresh read, decide, send, outcome, release.
+//!
+//! The lease spans exactly this. Travel and doors are watched outside it.
+
+use crate::ids::{CommandId, LiftId};
+use crate::lease::{HeldLease, LeaseNonce, SendPermit};
+use crate::lift::LiftStatus;
+use crate::time::{Millis, Mono, Now};
+use crate::timing::{
+    LEASE_HOLD_MAX, LEASE_WAIT, LIFT_ACK_DEADLINE, LIFT_COMMAND_VALIDITY, LIFT_READ_AGE_MAX, PLC_SETTLE,
+};
+use crate::wire::gateway::{GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
+use crate::wire::view::{LIFT_COMMANDS_SHOWN, LiftCommandView};
+
+use super::book::Touched;
+use super::rides::Wanted;
+use super::{Control, Effect};
+
+/// After a refusal nothing is asked of the lift for so long: two polls of the gateway, so that what it saw arrives.
+const AFTER_REFUSAL: Millis = Millis(500);
+/// A refusal that no waiting mends (a target that the gateway does not know) is tried again this seldom.
+const AFTER_HARD_REFUSAL: Millis = Millis::seconds(30);
+/// The store answers within [`LEASE_WAIT`]; a second later its answer is taken for lost.
+const LEASE_ANSWER_MAX: Millis = Millis(LEASE_WAIT.0 + 1000);
+
+/// How far this node is with commanding a lift.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// Nothing is being said; not before `until`.
+    Quiet { until: Mono },
+    /// The lease was asked for.
+    Asking { nonce: LeaseNonce, since: Mono },
+    /// The lease is held; a read from after the grant is awaited.
+    Deciding { lease: HeldLease, since: Mono },
+    /// A command left; its outcome is awaited.
+    Sent { lease: HeldLease, command: CommandId, since: Mono, accepted_before: u16 },
+    /// The outcome is not known. Nothing is said until it is.
+    Verifying { command: CommandId, since: Mono, accepted_before: u16 },
+}
+
+impl Default for Voice {
+    fn default() -> Self {
+        Self::Quiet { until: Mono(0) }
+    }
+}
+
+impl Control {
+    pub(super) fn is_verifying(&self, lift: &LiftId) -> bool {
+        matches!(self.voices.get(lift), Some(Voice::Verifying { .. }))
+    }
+
+    pub(super) fn drive_voice(&mut self, lift: &LiftId, now: Now) {
+        let Some(voice) = self.voices.get(lift).cloned() else { return };
+        match voice {
+            Voice::Quiet { until } => {
+                if now.mono >= until && self.wanted(lift, now).is_some() {
+                    self.ask_for_lease(lift, now);
+                }
+            }
+            Voice::Asking { since, .. } => {
+                if now.mono.since(since) >= LEASE_ANSWER_MAX {
+                    self.fall_quiet(lift, now, AFTER_REFUSAL);
+                }
+            }
+            Voice::Deciding { lease, since } => self.decide(lift, lease, since, now),
+            Voice::Sent { lease, command, since, accepted_before } => {
+                if now.mono.since(since) >= LIFT_ACK_DEADLINE {
+                    self.release(&lease);
+                    self.note_verdict(lift, &command, Verdict::Unknown, now);
+                    self.set_voice(lift, Voice::Verifying { command, since: now.mono, accepted_before });
+                }
+            }
+            Voice::Verifying { command, since, accepted_before } => {
+                self.settle(lift, &command, since, accepted_before, now);
+            }
+        }
+    }
+
+    fn ask_for_lease(&mut self, lift: &LiftId, now: Now) {
+        let Some(epoch) = self.lifts.get(lift).map(|ear| ear.reading.epoch) else { return };
+        self.nonces += 1;
+        // The run makes it unique over restarts, and rising.
+        let nonce = LeaseNonce((self.run << 32) | self.nonces);
+        self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch });
+        self.set_voice(lift, Voice::Asking { nonce, since: now.mono });
+    }
+
+    pub(super) fn lease_granted(&mut self, nonce: LeaseNonce, lease: HeldLease, now: Now) {
+        let lift = lease.lift().clone();
+        let awaited =
+            matches!(self.voices.get(&lift), Some(Voice::Asking { nonce: ours, .. }) if *ours == nonce);
+        if awaited {
+            self.set_voice(&lift, Voice::Deciding { lease, since: now.mono });
+        } else {
+            self.release(&lease);
+        }
+    }
+
+    pub(super) fn lease_refused(&mut self, nonce: LeaseNonce, lift: &LiftId, now: Now) {
+        let awaited =
+            matches!(self.voices.get(lift), Some(Voice::Asking { nonce: ours, .. }) if *ours == nonce);
+        if awaited {
+            self.fall_quiet(lift, now, AFTER_REFUSAL);
+        }
+    }
+
+    /// Decides on the first read from after the grant; a wish that has gone meanwhile gives the lease back.
+    fn decide(&mut self, lift: &LiftId, lease: HeldLease, since: Mono, now: Now) {
+        let fresh = self.lifts.get(lift).is_some_and(|ear| ear.at > since);
+        if !fresh {
+            if now.mono.since(since) >= LEASE_HOLD_MAX {
+                self.release(&lease);
+                self.fall_quiet(lift, now, AFTER_REFUSAL);
+            }
+            return;
+        }
+        let decided =
+            self.wanted(lift, now).and_then(|wanted| Some((wanted, self.usable(lift, now)?.clone())));
+        let (Some((wanted, status)), Ok(permit)) = (decided, lease.permit(now)) else {
+            self.release(&lease);
+            self.fall_quiet(lift, now, Millis(0));
+            return;
+        };
+        match self.lift_command(lift, wanted, &status, &permit) {
+            Some(command) => {
+                let (id, accepted_before) = (command.id.clone(), status.accepted);
+                self.note_command(&command, now);
+                self.send_lift(lift, command);
+                self.set_voice(lift, Voice::Sent { lease, command: id, since: now.mono, accepted_before });
+            }
+            None => {
+                self.release(&lease);
+                self.fall_quiet(lift, now, AFTER_REFUSAL);
+            }
+        }
+    }
+
+    /// The command as it leaves. Its rank comes from the permit, and so from a live lease alone.
+    fn lift_command(
+        &mut self,
+        lift: &LiftId,
+        wanted: Wanted,
+        status: &LiftStatus,
+        permit: &SendPermit,
+    ) -> Option<LiftCommand> {
+        let session = self.book.session_of(lift)?;
+        let task = self.book.tasks.get(&session.task)?;
+        let link = self.book.links.get(&session.vehicle).copied().unwrap_or_default().generation;
+        let reference = SessionRef {
+            session: session.id.clone(),
+            generation: session.generation,
+            task: session.task.clone(),
+            claim: task.claim,
+            link,
+            vehicle: session.vehicle.clone(),
+        };
+        let read = self.lifts.get(lift)?.reading.read;
+        self.lift_commands += 1;
+        let name = format!("C-{}{}.{}", self.config.node, self.run, self.lift_commands);
+        Some(LiftCommand {
+            id: CommandId::try_new(&name).ok()?,
+            lift: permit.lift().clone(),
+            action: wanted.action,
+            floor: wanted.floor,
+            holder: self.config.node.clone(),
+            sequence: self.lift_commands,
+            token: permit.token(),
+            nonce: permit.nonce(),
+            session: reference,
+            read,
+            expects: status.expectation(),
+            valid_for_ms: LIFT_COMMAND_VALIDITY,
+        })
+    }
+
+    fn send_lift(&mut self, lift: &LiftId, command: LiftCommand) {
+        let Some(gateway) = self.plant.lifts.get(lift).map(|it| it.gateway.clone()) else { return };
+        self.effects.push_back(Effect::SendLift { gateway, command });
+    }
+
+    pub(super) fn outcome_heard(&mut self, outcome: &Outcome, now: Now) {
+        let Some(lift) = outcome.lift.clone() else {
+            self.vehicle_command_refused(outcome);
+            return;
+        };
+        let Some(voice) = self.voices.get(&lift).cloned() else { return };
+        let (command, lease, accepted_before) = match voice {
+            Voice::Sent { lease, command, accepted_before, .. } => (command, Some(lease), accepted_before),
+            Voice::Verifying { command, accepted_before, .. } => (command, None, accepted_before),
+            Voice::Quiet { .. } | Voice::Asking { .. } | Voice::Deciding { .. } => return,
+        };
+        if command != outcome.command {
+            return;
+        }
+        self.note_verdict(&lift, &command, outcome.verdict.clone(), now);
+        if let Some(lease) = lease {
+            self.release(&lease);
+        }
+        let pause = match &outcome.verdict {
+            Verdict::Unknown => {
+                self.set_voice(&lift, Voice::Verifying { command, since: now.mono, accepted_before });
+                return;
+            }
+            Verdict::Accepted | Verdict::Ran | Verdict::Forwarded => Millis(0),
+            Verdict::Refused { reason: GatewayRefusal::UnknownTarget } => AFTER_HARD_REFUSAL,
+            Verdict::Refused { .. } | Verdict::Expired | Verdict::NotSent => AFTER_REFUSAL,
+        };
+        self.fall_quiet(&lift, now, pause);
+    }
+
+    /// No outcome came. By now no gateway would still run the command: the read that it names is too old, and the
+    /// PLC has settled. So the echo tells: another number than before means that it ran.
+    fn settle(&mut self, lift: &LiftId, command: &CommandId, since: Mono, accepted_before: u16, now: Now) {
+        let void = now.mono.since(since) >= LIFT_READ_AGE_MAX + PLC_SETTLE;
+        let Some(ear) = self.lifts.get(lift) else { return };
+        let fresh = now.mono.since(ear.at) + ear.reading.age_ms <= LIFT_READ_AGE_MAX;
+        let (true, true, None, Some(status)) = (void, fresh, &ear.reading.verifying, &ear.reading.status)
+        else {
+            return;
+        };
+        let ran = status.accepted != accepted_before;
+        let verdict = if ran { Verdict::Ran } else { Verdict::NotSent };
+        self.note_verdict(lift, command, verdict, now);
+        self.fall_quiet(lift, now, Millis(0));
+    }
+
+    fn release(&mut self, lease: &HeldLease) {
+        let (lift, nonce, token) = (lease.lift().clone(), lease.nonce(), lease.token());
+        self.effects.push_back(Effect::ReleaseLease { lift, nonce, token });
+    }
+
+    fn fall_quiet(&mut self, lift: &LiftId, now: Now, pause: Millis) {
+        self.set_voice(lift, Voice::Quiet { until: now.mono + pause });
+    }
+
+    fn set_voice(&mut self, lift: &LiftId, voice: Voice) {
+        self.voices.insert(lift.clone(), voice);
+        self.touched.insert(Touched::Lift(lift.clone()));
+    }
+
+    fn note_command(&mut self, command: &LiftCommand, now: Now) {
+        let spoken = self.spoken.entry(command.lift.clone()).or_default();
+        let view = LiftCommandView {
+            id: command.id.clone(),
+            at: now.wall,
+            issuer: command.holder.clone(),
+            token: command.token,
+            action: command.action,
+            floor: command.floor.clone(),
+            verdict: None,
+            answered_after_ms: None,
+        };
+        spoken.push_front((now.mono, view));
+        spoken.truncate(LIFT_COMMANDS_SHOWN);
+    }
+
+    fn note_verdict(&mut self, lift: &LiftId, id: &CommandId, verdict: Verdict, now: Now) {
+        let spoken = self.spoken.get_mut(lift).and_then(|it| it.iter_mut().find(|(_, view)| view.id == *id));
+        let Some((sent_at, view)) = spoken else { return };
+        view.answered_after_ms = Some(now.mono.since(*sent_at));
+        view.verdict = Some(verdict);
+        self.touched.insert(Touched::Lift(lift.clone()));
+    }
+}
