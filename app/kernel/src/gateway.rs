@@ -4,12 +4,26 @@
 //! expectation. Its PLC number is durable before it is written. Whatever was written is known to have run, known
 //! not to have run, or being found out; nothing is sent meanwhile.
 
-use serde::{Deserialize, Serialize};
+mod admission;
+mod channel;
+mod marks;
+#[cfg(test)]
+mod tests;
 
-use crate::ids::{GatewayId, LiftId, VehicleId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::ids::{CommandId, GatewayId, LiftId, VehicleId};
 use crate::lift::{LiftAction, LiftStatus};
+use crate::plant::Plant;
+use crate::time::{Mono, Now};
+use crate::timing::LIFT_POLL_PERIOD;
 use crate::vehicle::VehicleCommand;
-use crate::wire::gateway::{GatewayCommand, GatewayStatus, Outcome};
+use crate::wire::gateway::{GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, Outcome, Verdict};
+
+use self::channel::Channel;
+
+pub use self::admission::{View, admit};
+pub use self::marks::{CLAIMS_MAX, InFlight, LiftMarks, Marks, OUTCOMES_MAX};
 
 /// What happens to a gateway.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,12 +109,207 @@ pub struct CommandBlock {
     pub floor: u16,
 }
 
-/// What a gateway must still know after a restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Marks {
-    /// Which gateway's they are.
-    pub gateway: Option<GatewayId>,
-    /// Start of the gateway, rising.
-    pub boot: u64,
+/// One edge gateway.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    id: GatewayId,
+    marks: Marks,
+    channels: BTreeMap<LiftId, Channel>,
+    vehicles: BTreeSet<VehicleId>,
+    messages: u64,
+    next_status: Mono,
+    effects: VecDeque<Effect>,
+}
+
+impl Gateway {
+    /// A gateway that starts with what it kept. The first effect persists that it started: its boot number rises
+    /// before anything is told under it. A command that was in flight is verified before anything else is sent.
+    pub fn new(id: GatewayId, plant: &Plant, mut marks: Marks, now: Now) -> Self {
+        marks.boot += 1;
+        let mut channels = BTreeMap::new();
+        for (lift, model) in plant.lifts.iter().filter(|(_, it)| it.gateway == id) {
+            let kept = marks.lifts.entry(lift.clone()).or_default();
+            channels.insert(lift.clone(), Channel::new(lift.clone(), model.clone(), kept, now));
+        }
+        let vehicles =
+            plant.vehicles.iter().filter(|(_, it)| it.gateway == id).map(|(v, _)| v.clone()).collect();
+        let effects = VecDeque::from([Effect::Persist(marks.clone())]);
+        Self { id, marks, channels, vehicles, messages: 0, next_status: now.mono, effects }
+    }
+
+    /// Takes what happened.
+    pub fn handle(&mut self, event: Event, now: Now) {
+        match event {
+            Event::Commanded(command) => match *command {
+                GatewayCommand::Lift(command) => self.lift_commanded(command, now),
+                GatewayCommand::Vehicle(command) => self.vehicle_commanded(command),
+            },
+            Event::Read { lift, status } => self.with_channel(&lift, |channel| channel.read(status, now)),
+            Event::ReadFailed { lift, reason } => {
+                self.with_channel(&lift, |channel| channel.read_failed(&reason));
+            }
+            Event::Written { lift, number, result } => {
+                self.with_channel(&lift, |channel| channel.written(number, result, now));
+            }
+        }
+        self.step(now);
+    }
+
+    /// A deadline named by [`Gateway::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.step(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// When to call [`Gateway::handle_timeout`], and why.
+    pub fn poll_timeout(&self) -> Option<(Mono, &'static str)> {
+        let echo = self.channels.values().filter_map(Channel::deadline).min();
+        match echo {
+            Some(due) if due < self.next_status => Some((due, "an echo is overdue")),
+            Some(_) | None => Some((self.next_status, "the status is due")),
+        }
+    }
+
+    fn with_channel(&mut self, lift: &LiftId, change: impl FnOnce(&mut Channel)) {
+        if let Some(channel) = self.channels.get_mut(lift) {
+            change(channel);
+        }
+    }
+
+    /// Moves each lift on as far as it goes, then tells the state when it is due.
+    fn step(&mut self, now: Now) {
+        let lifts: Vec<LiftId> = self.channels.keys().cloned().collect();
+        for lift in lifts {
+            self.advance(&lift, now);
+        }
+        if self.next_status <= now.mono {
+            self.next_status = now.mono + LIFT_POLL_PERIOD;
+            self.messages += 1;
+            let boot = self.marks.boot;
+            let epoch = |lift: &LiftId| self.marks.lifts.get(lift).map_or(0, |it| it.epoch);
+            let lifts = self.channels.iter().map(|(id, it)| it.reading(boot, epoch(id), now)).collect();
+            let status = GatewayStatus { gateway: self.id.clone(), boot, message: self.messages, lifts };
+            self.effects.push_back(Effect::Status(status));
+        }
+    }
+
+    fn lift_commanded(&mut self, command: LiftCommand, now: Now) {
+        let lift = command.lift.clone();
+        let Some(channel) = self.channels.get_mut(&lift) else {
+            let verdict = Verdict::Refused { reason: GatewayRefusal::UnknownTarget };
+            self.tell(&command.id, Some(lift), None, verdict);
+            return;
+        };
+        let kept = self.marks.lifts.entry(lift.clone()).or_default();
+        if let Some(verdict) = kept.outcome(&command.id) {
+            self.tell(&command.id, Some(lift), None, verdict);
+            return;
+        }
+        if channel.knows(&command.id) {
+            return;
+        }
+        let admitted = admit(&command, kept, &self.marks.claims, &channel.view(self.marks.boot, now), now);
+        match admitted.and_then(|()| channel.enqueue(command.clone(), now)) {
+            Ok(()) => {
+                kept.adopt(&command);
+                self.marks.adopt_claim(&command.session.task, command.session.claim);
+                self.effects.push_back(Effect::Persist(self.marks.clone()));
+            }
+            Err(reason) => self.conclude(&lift, &command.id, None, Verdict::Refused { reason }),
+        }
+    }
+
+    fn vehicle_commanded(&mut self, command: VehicleCommand) {
+        if !self.vehicles.contains(&command.vehicle) {
+            let verdict = Verdict::Refused { reason: GatewayRefusal::UnknownTarget };
+            self.tell(&command.id, None, None, verdict);
+            return;
+        }
+        if let Some(task) = &command.task {
+            if self.marks.claim_of(task).is_some_and(|highest| command.claim < highest) {
+                let verdict = Verdict::Refused { reason: GatewayRefusal::StaleClaim };
+                self.tell(&command.id, None, None, verdict);
+                return;
+            }
+            if self.marks.adopt_claim(task, command.claim) {
+                self.effects.push_back(Effect::Persist(self.marks.clone()));
+            }
+        }
+        let id = command.id.clone();
+        self.effects.push_back(Effect::Forward { vehicle: command.vehicle.clone(), command });
+        self.tell(&id, None, None, Verdict::Forwarded);
+    }
+
+    /// Takes what the lift's channel concluded, and the next command from its queue.
+    fn advance(&mut self, lift: &LiftId, now: Now) {
+        loop {
+            let Some(channel) = self.channels.get_mut(lift) else { return };
+            channel.watch(now);
+            let log = channel.take_log();
+            let concluded = channel.take_conclusion();
+            let idle = concluded.is_none();
+            self.effects.extend(log.into_iter().map(|text| Effect::Log { lift: lift.clone(), text }));
+            if let Some((command, number, verdict)) = concluded {
+                self.conclude(lift, &command, number, verdict);
+            }
+            if idle && !self.take_next(lift, now) {
+                return;
+            }
+        }
+    }
+
+    /// Takes one command from the queue: admits it once more, persists its number, writes it. False when none was
+    /// taken.
+    fn take_next(&mut self, lift: &LiftId, now: Now) -> bool {
+        let Some(channel) = self.channels.get_mut(lift) else { return false };
+        let Some((command, expired)) = channel.dequeue(now) else { return false };
+        let kept = self.marks.lifts.entry(lift.clone()).or_default();
+        let admitted = admit(&command, kept, &self.marks.claims, &channel.view(self.marks.boot, now), now);
+        let verdict = match admitted {
+            _ if expired => Verdict::Expired,
+            Err(reason) => Verdict::Refused { reason },
+            Ok(()) => match channel.begin(&command, kept.number, now) {
+                Some((in_flight, block)) => {
+                    kept.number = block.number;
+                    kept.in_flight = Some(in_flight);
+                    self.effects.push_back(Effect::Persist(self.marks.clone()));
+                    self.effects.push_back(Effect::Write { lift: lift.clone(), block });
+                    return true;
+                }
+                None => Verdict::Refused { reason: GatewayRefusal::UnknownTarget },
+            },
+        };
+        self.conclude(lift, &command.id, None, verdict);
+        true
+    }
+
+    /// Tells what became of a command and keeps it, so that a repeat is told the same. `Unknown` is not the end: the
+    /// command stays in flight until it is settled.
+    fn conclude(&mut self, lift: &LiftId, id: &CommandId, number: Option<u16>, verdict: Verdict) {
+        let kept = self.marks.lifts.entry(lift.clone()).or_default();
+        if verdict != Verdict::Unknown {
+            let was_in_flight = kept.in_flight.take_if(|it| it.command == *id).is_some();
+            kept.remember(id, &verdict);
+            if was_in_flight {
+                self.effects.push_back(Effect::Persist(self.marks.clone()));
+            }
+        }
+        self.tell(id, Some(lift.clone()), number, verdict);
+    }
+
+    fn tell(&mut self, id: &CommandId, lift: Option<LiftId>, number: Option<u16>, verdict: Verdict) {
+        let outcome = Outcome {
+            gateway: self.id.clone(),
+            boot: self.marks.boot,
+            command: id.clone(),
+            lift,
+            number,
+            verdict,
+        };
+        self.effects.push_back(Effect::Tell(outcome));
+    }
 }

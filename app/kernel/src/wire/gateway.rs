@@ -133,6 +133,8 @@ pub enum GatewayRefusal {
     StaleSession,
     /// A higher claim generation was seen for the task.
     StaleClaim,
+    /// The session is new, and the car is not proven empty of the earlier one.
+    CarOccupied,
     /// The lift is not this gateway's, or it does not serve the floor.
     UnknownTarget,
     /// The named read is too old or of another boot.

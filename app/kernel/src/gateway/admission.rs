@@ -1,0 +1,117 @@
+//! Admission of a lift command: one total function, asked when a command is queued and again when it is taken.
+
+use std::collections::VecDeque;
+
+use crate::ids::{Generation, TaskId};
+use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
+use crate::plant::Lift;
+use crate::time::{Millis, Mono, Now};
+use crate::timing::LIFT_READ_AGE_MAX;
+use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand};
+
+use super::marks::{LiftMarks, highest_claim};
+
+/// What admission sees of a lift.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    /// The installation.
+    pub lift: &'a Lift,
+    /// Start of the gateway.
+    pub boot: u64,
+    /// The newest read and when it came.
+    pub newest: Option<(&'a LiftStatus, Mono)>,
+    /// When recent reads came, by tick.
+    pub ticks: &'a VecDeque<(u64, Mono)>,
+    /// How the PLC can be reached.
+    pub connection: Connection,
+    /// What an earlier command did is not settled.
+    pub verifying: bool,
+}
+
+/// Whether a command may be written now, or why not. The order of the questions is the order of the answers' weight:
+/// first whether anything may be sent at all, then whether this sender may, then whether this command fits.
+///
+/// # Errors
+/// The first reason against it.
+pub fn admit(
+    command: &LiftCommand,
+    marks: &LiftMarks,
+    claims: &VecDeque<(TaskId, Generation)>,
+    view: &View<'_>,
+    now: Now,
+) -> Result<(), GatewayRefusal> {
+    if view.lift.stop(&command.floor).is_none() {
+        return Err(GatewayRefusal::UnknownTarget);
+    }
+    let status = reachable(view, now)?;
+    if view.verifying {
+        return Err(GatewayRefusal::Verifying);
+    }
+    if status.mode != LiftMode::Vehicle || status.fault != 0 {
+        return Err(GatewayRefusal::OutOfService);
+    }
+    fenced(command, marks, claims, status)?;
+    if !named_read_is_fresh(command, view, now) {
+        return Err(GatewayRefusal::StaleRead);
+    }
+    if status.expectation() != command.expects {
+        return Err(GatewayRefusal::ExpectationMissed { found: status.expectation() });
+    }
+    if fits(command, status) { Ok(()) } else { Err(GatewayRefusal::NotNow) }
+}
+
+fn reachable<'a>(view: &View<'a>, now: Now) -> Result<&'a LiftStatus, GatewayRefusal> {
+    match (view.connection, view.newest) {
+        (Connection::Up, Some((status, at))) if now.mono.since(at) <= LIFT_READ_AGE_MAX => Ok(status),
+        (Connection::Up | Connection::Unknown | Connection::Down | Connection::Frozen, _) => {
+            Err(GatewayRefusal::Unreachable)
+        }
+    }
+}
+
+/// The two fences: the token of the lease, the generations of session and claim.
+fn fenced(
+    command: &LiftCommand,
+    marks: &LiftMarks,
+    claims: &VecDeque<(TaskId, Generation)>,
+    status: &LiftStatus,
+) -> Result<(), GatewayRefusal> {
+    let same_request =
+        marks.holder.as_ref().is_some_and(|(node, nonce)| *node == command.holder && *nonce == command.nonce);
+    let token_holds = command.token.epoch == marks.epoch
+        && (command.token > marks.token || (command.token == marks.token && same_request));
+    if !token_holds {
+        return Err(GatewayRefusal::StaleToken);
+    }
+    if command.session.generation < marks.session {
+        return Err(GatewayRefusal::StaleSession);
+    }
+    if command.session.generation > marks.session && status.occupied {
+        return Err(GatewayRefusal::CarOccupied);
+    }
+    if highest_claim(claims, &command.session.task).is_some_and(|highest| command.session.claim < highest) {
+        return Err(GatewayRefusal::StaleClaim);
+    }
+    Ok(())
+}
+
+/// By this gateway's own clock: the sender's does not count.
+fn named_read_is_fresh(command: &LiftCommand, view: &View<'_>, now: Now) -> bool {
+    let read_at = view.ticks.iter().find(|(tick, _)| *tick == command.read.tick).map(|(_, at)| *at);
+    let age = read_at.map(|at| now.mono.since(at));
+    command.read.boot == view.boot && age.is_some_and(|age: Millis| age <= LIFT_READ_AGE_MAX)
+}
+
+/// The movement is possible from where the lift stands, and contradicts nothing that it is doing.
+fn fits(command: &LiftCommand, status: &LiftStatus) -> bool {
+    let busy = status.accepted != status.completed || status.motion != Motion::Still;
+    let here = status.stands_at(&command.floor);
+    let moving_door = match status.door {
+        DoorState::Opening | DoorState::Closing => true,
+        DoorState::Closed | DoorState::Open | DoorState::Obstructed => false,
+    };
+    match command.action {
+        LiftAction::GoTo => !busy && status.levelled && status.door == DoorState::Closed,
+        LiftAction::OpenDoor | LiftAction::CloseDoor => !busy && here && !moving_door,
+    }
+}

@@ -1,0 +1,287 @@
+//! One lift as its gateway has it: the newest read, the queue, the command in flight.
+
+use std::collections::VecDeque;
+
+use crate::ids::{CommandId, LiftId};
+use crate::lift::LiftStatus;
+use crate::plant::Lift;
+use crate::time::{Mono, Now};
+use crate::timing::{LIFT_POLL_PERIOD, LIFT_READ_AGE_MAX, PLC_ACK_DEADLINE, PLC_FROZEN, PLC_SETTLE};
+use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand, LiftReading, ReadRef, Verdict};
+
+use super::admission::View;
+use super::marks::{InFlight, LiftMarks};
+use super::{CommandBlock, WriteResult};
+
+/// Commands that wait for one lift. Control sends one at a time and each is void after seconds, so a longer line
+/// would only hold void ones.
+const QUEUE_MAX: usize = 8;
+/// Reads that can be named: as many as a named read may be old, and as many again.
+const TICKS_MAX: usize = (2 * LIFT_READ_AGE_MAX.0 / LIFT_POLL_PERIOD.0) as usize;
+
+/// What the lift does with the command that was taken from the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// Written, or being written; the echo is awaited.
+    Awaiting {
+        flight: InFlight,
+        until: Mono,
+    },
+    /// It may have run. Reads that succeed in one row since `good_since` settle it.
+    Verifying {
+        flight: InFlight,
+        good_since: Option<Mono>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    id: LiftId,
+    lift: Lift,
+    newest: Option<(LiftStatus, Mono)>,
+    tick: u64,
+    ticks: VecDeque<(u64, Mono)>,
+    connection: Connection,
+    alive_at: Mono,
+    connections_lost: u64,
+    queue: VecDeque<(LiftCommand, Mono)>,
+    phase: Phase,
+    concluded: VecDeque<(CommandId, Option<u16>, Verdict)>,
+    log: Vec<String>,
+}
+
+impl Channel {
+    pub(super) fn new(id: LiftId, lift: Lift, kept: &LiftMarks, now: Now) -> Self {
+        let phase = match &kept.in_flight {
+            Some(flight) => Phase::Verifying { flight: flight.clone(), good_since: None },
+            None => Phase::Idle,
+        };
+        Self {
+            id,
+            lift,
+            newest: None,
+            tick: 0,
+            ticks: VecDeque::new(),
+            connection: Connection::Unknown,
+            alive_at: now.mono,
+            connections_lost: 0,
+            queue: VecDeque::new(),
+            phase,
+            concluded: VecDeque::new(),
+            log: Vec::new(),
+        }
+    }
+
+    pub(super) fn view(&self, boot: u64, now: Now) -> View<'_> {
+        View {
+            lift: &self.lift,
+            boot,
+            newest: self.newest.as_ref().map(|(status, at)| (status, *at)),
+            ticks: &self.ticks,
+            connection: self.connection_at(now),
+            verifying: matches!(self.phase, Phase::Verifying { .. }),
+        }
+    }
+
+    pub(super) fn reading(&self, boot: u64, epoch: u32, now: Now) -> LiftReading {
+        let age_ms = self.newest.as_ref().map(|(_, at)| now.mono.since(*at)).unwrap_or_default();
+        let verifying = match &self.phase {
+            Phase::Verifying { flight, .. } => Some(flight.command.clone()),
+            Phase::Idle | Phase::Awaiting { .. } => None,
+        };
+        LiftReading {
+            lift: self.id.clone(),
+            read: ReadRef { boot, tick: self.tick },
+            status: self.newest.as_ref().map(|(status, _)| status.clone()),
+            age_ms,
+            connection: self.connection_at(now),
+            epoch,
+            verifying,
+            connections_lost: self.connections_lost,
+        }
+    }
+
+    /// The command is in the queue or in flight: its outcome will be told.
+    pub(super) fn knows(&self, id: &CommandId) -> bool {
+        let in_flight = match &self.phase {
+            Phase::Idle => false,
+            Phase::Awaiting { flight, .. } | Phase::Verifying { flight, .. } => flight.command == *id,
+        };
+        in_flight || self.queue.iter().any(|(command, _)| command.id == *id)
+    }
+
+    pub(super) fn enqueue(&mut self, command: LiftCommand, now: Now) -> Result<(), GatewayRefusal> {
+        if self.queue.len() >= QUEUE_MAX {
+            return Err(GatewayRefusal::QueueFull);
+        }
+        self.queue.push_back((command, now.mono));
+        Ok(())
+    }
+
+    /// The next command and whether its validity has ended; none while one is in flight.
+    pub(super) fn dequeue(&mut self, now: Now) -> Option<(LiftCommand, bool)> {
+        if self.phase != Phase::Idle {
+            return None;
+        }
+        let (command, arrived) = self.queue.pop_front()?;
+        let expired = now.mono.since(arrived) > command.valid_for_ms;
+        Some((command, expired))
+    }
+
+    /// Begins to write an admitted command: what is persisted about it, and the block.
+    pub(super) fn begin(
+        &mut self,
+        command: &LiftCommand,
+        last_number: u16,
+        now: Now,
+    ) -> Option<(InFlight, CommandBlock)> {
+        let (status, _) = self.newest.as_ref()?;
+        let floor = self.lift.stop_number(&command.floor)?;
+        let number = next_number(last_number, status);
+        let flight = InFlight {
+            command: command.id.clone(),
+            number,
+            plc_boot: status.boot,
+            expects: command.expects.clone(),
+        };
+        self.phase = Phase::Awaiting { flight: flight.clone(), until: now.mono + PLC_ACK_DEADLINE };
+        Some((flight, CommandBlock { number, action: command.action, floor }))
+    }
+
+    pub(super) fn read(&mut self, status: LiftStatus, now: Now) {
+        self.tick += 1;
+        self.ticks.push_back((self.tick, now.mono));
+        while self.ticks.len() > TICKS_MAX {
+            self.ticks.pop_front();
+        }
+        if self.connection != Connection::Up {
+            self.log.push("the PLC is read".to_owned());
+            self.connection = Connection::Up;
+            self.alive_at = now.mono;
+        }
+        let before = self.newest.as_ref().map(|(status, _)| (status.boot, status.heartbeat));
+        if before.is_some_and(|(boot, _)| boot != status.boot) {
+            self.log.push(format!("the PLC has restarted: its boot counter is {}", status.boot));
+        }
+        if before != Some((status.boot, status.heartbeat)) {
+            self.alive_at = now.mono;
+        }
+        self.newest = Some((status, now.mono));
+        self.judge(now);
+    }
+
+    pub(super) fn read_failed(&mut self, reason: &str) {
+        if self.connection != Connection::Down {
+            self.log.push(format!("the PLC cannot be read: {reason}"));
+            self.connections_lost += 1;
+            self.connection = Connection::Down;
+        }
+        if let Phase::Verifying { good_since, .. } = &mut self.phase {
+            *good_since = None;
+        }
+    }
+
+    pub(super) fn written(&mut self, number: u16, result: WriteResult, now: Now) {
+        let Phase::Awaiting { flight, .. } = &self.phase else { return };
+        if flight.number != number {
+            return;
+        }
+        let flight = flight.clone();
+        match result {
+            WriteResult::Confirmed => self.judge(now),
+            WriteResult::NotSent => self.settle(flight, Verdict::NotSent),
+            WriteResult::Unknown => self.doubt(flight),
+        }
+    }
+
+    /// What time alone brings: an echo that did not come.
+    pub(super) fn watch(&mut self, now: Now) {
+        if let Phase::Awaiting { flight, until } = &self.phase
+            && *until <= now.mono
+        {
+            let flight = flight.clone();
+            self.doubt(flight);
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Mono> {
+        match &self.phase {
+            Phase::Awaiting { until, .. } => Some(*until),
+            Phase::Idle | Phase::Verifying { .. } => None,
+        }
+    }
+
+    pub(super) fn take_log(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+    }
+
+    pub(super) fn take_conclusion(&mut self) -> Option<(CommandId, Option<u16>, Verdict)> {
+        self.concluded.pop_front()
+    }
+
+    /// What the newest read says about the command in flight.
+    fn judge(&mut self, now: Now) {
+        let Some((status, _)) = &self.newest else { return };
+        match &mut self.phase {
+            Phase::Idle => {}
+            Phase::Awaiting { flight, .. } if status.boot != flight.plc_boot => {
+                let flight = flight.clone();
+                self.doubt(flight);
+            }
+            Phase::Awaiting { flight, .. } => {
+                if status.accepted == flight.number {
+                    let flight = flight.clone();
+                    self.settle(flight, Verdict::Accepted);
+                }
+            }
+            Phase::Verifying { flight, good_since } => {
+                let same_boot = status.boot == flight.plc_boot;
+                let since = *good_since.get_or_insert(now.mono);
+                let settled = now.mono.since(since) >= PLC_SETTLE;
+                // After a restart of the PLC its echo says nothing: only a lift that stands as before did not move.
+                let untouched = same_boot || status.expectation() == flight.expects;
+                let flight = flight.clone();
+                if same_boot && status.accepted == flight.number {
+                    self.settle(flight, Verdict::Ran);
+                } else if settled && untouched {
+                    self.settle(flight, Verdict::NotSent);
+                }
+            }
+        }
+    }
+
+    fn doubt(&mut self, flight: InFlight) {
+        self.log.push(format!("no echo of command {} (number {})", flight.command, flight.number));
+        self.concluded.push_back((flight.command.clone(), Some(flight.number), Verdict::Unknown));
+        self.phase = Phase::Verifying { flight, good_since: None };
+    }
+
+    fn settle(&mut self, flight: InFlight, verdict: Verdict) {
+        self.concluded.push_back((flight.command, Some(flight.number), verdict));
+        self.phase = Phase::Idle;
+    }
+
+    fn connection_at(&self, now: Now) -> Connection {
+        match self.connection {
+            Connection::Up if now.mono.since(self.alive_at) >= PLC_FROZEN => Connection::Frozen,
+            other @ (Connection::Up | Connection::Unknown | Connection::Down | Connection::Frozen) => other,
+        }
+    }
+}
+
+/// The number after the last one, never 0 and never one that the PLC shows already.
+fn next_number(last: u16, status: &LiftStatus) -> u16 {
+    let mut number = last;
+    loop {
+        number = number.wrapping_add(1).max(1);
+        if number != status.accepted && number != status.completed {
+            return number;
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn number_after(last: u16, status: &LiftStatus) -> u16 {
+    next_number(last, status)
+}

@@ -1,0 +1,119 @@
+//! What a gateway must still know after a restart. Persisted whole, before whatever rests on it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CommandId, Generation, LiftId, NodeId, TaskId};
+use crate::lease::{FencingToken, LeaseNonce};
+use crate::lift::Expectation;
+use crate::wire::gateway::{LiftCommand, Verdict};
+
+/// Tasks whose highest claim is kept. A task lasts minutes, so the newest ones are those that can still be commanded;
+/// an older one would also fail at the vehicle, which keeps its own last claims.
+pub const CLAIMS_MAX: usize = 500;
+/// Outcomes kept per lift. A repeated command arrives within its validity of seconds; this covers minutes.
+pub const OUTCOMES_MAX: usize = 64;
+
+/// What a gateway must still know after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Marks {
+    /// Starts of the gateway so far.
+    pub boot: u64,
+    /// Of each of its lifts.
+    pub lifts: BTreeMap<LiftId, LiftMarks>,
+    /// The highest claim of each task, the longest unused first, at most [`CLAIMS_MAX`].
+    pub claims: VecDeque<(TaskId, Generation)>,
+}
+
+/// What must be known of one lift.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LiftMarks {
+    /// Tokens of other epochs are void.
+    pub epoch: u32,
+    /// The highest that was admitted.
+    pub token: FencingToken,
+    /// Who brought it: equal tokens of another request are refused.
+    pub holder: Option<(NodeId, LeaseNonce)>,
+    /// The last PLC number that was given; 0 before the first.
+    pub number: u16,
+    /// The highest session generation.
+    pub session: Generation,
+    /// The command whose fate is not known yet.
+    pub in_flight: Option<InFlight>,
+    /// What became of the last commands, oldest first, at most [`OUTCOMES_MAX`].
+    pub outcomes: VecDeque<(CommandId, Verdict)>,
+}
+
+/// A command that was, or was about to be, written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InFlight {
+    /// Which.
+    pub command: CommandId,
+    /// Its PLC number.
+    pub number: u16,
+    /// Boot counter of the PLC before the write: another one makes the echo worthless.
+    pub plc_boot: u16,
+    /// What the PLC showed before the write.
+    pub expects: Expectation,
+}
+
+impl Default for LiftMarks {
+    fn default() -> Self {
+        Self {
+            epoch: 1,
+            token: FencingToken::default(),
+            holder: None,
+            number: 0,
+            session: Generation::default(),
+            in_flight: None,
+            outcomes: VecDeque::new(),
+        }
+    }
+}
+
+impl LiftMarks {
+    /// What became of a command, if it is remembered.
+    pub fn outcome(&self, id: &CommandId) -> Option<Verdict> {
+        self.outcomes.iter().find(|(known, _)| known == id).map(|(_, verdict)| verdict.clone())
+    }
+
+    pub(super) fn remember(&mut self, id: &CommandId, verdict: &Verdict) {
+        self.outcomes.push_back((id.clone(), verdict.clone()));
+        while self.outcomes.len() > OUTCOMES_MAX {
+            self.outcomes.pop_front();
+        }
+    }
+
+    /// Raises the marks to those of an admitted command.
+    pub(super) fn adopt(&mut self, command: &LiftCommand) {
+        self.token = self.token.max(command.token);
+        self.holder = Some((command.holder.clone(), command.nonce));
+        self.session = self.session.max(command.session.generation);
+    }
+}
+
+impl Marks {
+    /// The highest claim that was seen of a task.
+    pub fn claim_of(&self, task: &TaskId) -> Option<Generation> {
+        highest_claim(&self.claims, task)
+    }
+
+    /// Keeps a claim; true when it was not known or is higher.
+    pub(super) fn adopt_claim(&mut self, task: &TaskId, claim: Generation) -> bool {
+        let known = self.claims.iter().position(|(id, _)| id == task).and_then(|idx| self.claims.remove(idx));
+        let before = known.map(|(_, generation)| generation);
+        self.claims.push_back((task.clone(), before.map_or(claim, |it| it.max(claim))));
+        while self.claims.len() > CLAIMS_MAX {
+            self.claims.pop_front();
+        }
+        before.is_none_or(|it| claim > it)
+    }
+}
+
+pub(super) fn highest_claim(claims: &VecDeque<(TaskId, Generation)>, task: &TaskId) -> Option<Generation> {
+    claims.iter().rev().find(|(id, _)| id == task).map(|(_, generation)| *generation)
+}
