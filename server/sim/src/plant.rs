@@ -3,95 +3,22 @@
 //! Each model acts at its own deadlines; [`SimPlant`] runs them in the order of time, lifts before vehicles, by
 //! name. So a run depends on the seed and the events alone, not on how often its owner looks.
 
+mod events;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use kernel::gateway::CommandBlock;
-use kernel::ids::{LiftId, VehicleId};
+use kernel::ids::{FloorId, LiftId, VehicleId};
 use kernel::lift::LiftStatus;
-use kernel::plant::Plant;
+use kernel::plant::{Lift, Plant};
 use kernel::time::Mono;
-use kernel::vehicle::VehicleCommand;
+
+pub use events::{SimEffect, SimEvent, SimSeed};
 
 use crate::lift::{LiftCounters, LiftModel};
 use crate::loads::LoadBook;
-use crate::vehicle::{
-    CarView, RideStage, VehicleEffect, VehicleMemory, VehicleMessage, VehicleModel, VehicleStart,
-};
+use crate::vehicle::{CarView, RideStage, VehicleEffect, VehicleMemory, VehicleModel, VehicleStart};
 use crate::ways::Ways;
-
-/// What happens to the simulated plant. Names that the plant does not know are ignored: they reach nobody.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SimEvent {
-    /// A command block was written to a PLC.
-    CommandBlock {
-        /// Which lift.
-        lift: LiftId,
-        /// The block.
-        block: CommandBlock,
-    },
-    /// A command reached the vehicle that it names.
-    VehicleCommand(Box<VehicleCommand>),
-    /// A vehicle heard a control beat.
-    ControlBeat {
-        /// Who heard it.
-        vehicle: VehicleId,
-    },
-    /// A vehicle's session with the broker stands.
-    VehicleConnected {
-        /// Whose.
-        vehicle: VehicleId,
-    },
-    /// It broke.
-    VehicleDisconnected {
-        /// Whose.
-        vehicle: VehicleId,
-    },
-    /// The broker has a report.
-    ReportDelivered {
-        /// Whose.
-        vehicle: VehicleId,
-        /// Its number within the present boot.
-        report: u64,
-    },
-    /// Time went by.
-    Tick,
-}
-
-/// What the simulated plant wants done.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SimEffect {
-    /// The registers of a PLC show this, once a scan.
-    LiftStatus {
-        /// Which lift.
-        lift: LiftId,
-        /// What they show.
-        status: LiftStatus,
-    },
-    /// A vehicle says something.
-    VehicleSend {
-        /// Who.
-        vehicle: VehicleId,
-        /// What.
-        message: VehicleMessage,
-    },
-    /// A vehicle's radio came or went; without it, its session breaks.
-    Radio {
-        /// Whose.
-        vehicle: VehicleId,
-        /// It came.
-        up: bool,
-    },
-}
-
-/// From what a simulation starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SimSeed {
-    /// Of all chance.
-    pub seed: u64,
-    /// Starts of every vehicle and PLC before this one: their counters must rise over restarts of the simulation.
-    pub boot: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Actor {
@@ -103,7 +30,7 @@ enum Actor {
 struct SimLift {
     id: LiftId,
     model: LiftModel,
-    floors: Vec<kernel::ids::FloorId>,
+    floors: Vec<FloorId>,
     capacity: u8,
 }
 
@@ -356,7 +283,7 @@ impl SimPlant {
     }
 }
 
-fn sim_lift(id: &LiftId, lift: &kernel::plant::Lift, seed: SimSeed, now: Mono) -> Option<SimLift> {
+fn sim_lift(id: &LiftId, lift: &Lift, seed: SimSeed, now: Mono) -> Option<SimLift> {
     // The register has 16 bits and wraps, as a PLC's does.
     let boot = u16::try_from((seed.boot + 1) % (1 << 16)).unwrap_or_default();
     Some(SimLift {

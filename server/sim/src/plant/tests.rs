@@ -1,10 +1,12 @@
+use kernel::gateway::CommandBlock;
 use kernel::ids::{Generation, PointId};
 use kernel::lift::{DoorState, LiftAction};
 use kernel::time::Millis;
-use kernel::vehicle::{Instruction, Place, Progress};
+use kernel::vehicle::{Instruction, Place, Progress, VehicleCommand};
 
 use super::*;
 use crate::fixture::{command, floor, lift, order, pick, plant, point, put, ride, vehicle};
+use crate::vehicle::VehicleMessage;
 
 /// Runs the small site and plays broker: sessions follow the radio, reports are delivered at once, control beats.
 struct Bench {

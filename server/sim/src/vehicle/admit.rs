@@ -47,6 +47,8 @@ impl VehicleModel {
                 self.memory.open_link(command.link);
                 self.link_open = true;
                 self.beat_heard = now;
+                // Whoever opened it waits for this word.
+                self.say_heartbeat(now);
             }
             Some(work) => self.begin(work, now),
         }

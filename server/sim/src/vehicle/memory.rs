@@ -24,6 +24,8 @@ pub struct VehicleMemory {
     commands: BTreeMap<CommandId, Remembered>,
     /// Commands with a lower sequence are forgotten; 0 while none is.
     floor: u64,
+    /// The highest sequence that was accepted.
+    accepted: u64,
 }
 
 impl VehicleMemory {
@@ -58,12 +60,13 @@ impl VehicleMemory {
         claims.max().unwrap_or_default()
     }
 
-    /// The answer that a repeat gets again. What was refused is judged afresh under a higher link generation: it was
-    /// never taken, and what was agreed meanwhile may want it.
+    /// The answer that a repeat gets again: always the same once it was accepted. What was refused was never taken,
+    /// so it is judged afresh under a higher link generation, or while nothing newer was taken.
     pub fn answer(&self, command: &VehicleCommand) -> Option<AckVerdict> {
         let known = self.commands.get(&command.id)?;
-        let binding = known.verdict == AckVerdict::Accepted || known.link >= command.link;
-        binding.then(|| known.verdict.clone())
+        let refused = known.verdict != AckVerdict::Accepted;
+        let afresh = refused && (command.link > known.link || known.sequence > self.accepted);
+        (!afresh).then(|| known.verdict.clone())
     }
 
     pub(super) fn started(mut self) -> Self {
@@ -77,6 +80,9 @@ impl VehicleMemory {
 
     /// Remembers an answer. Claims only rise; the lowest sequence is forgotten beyond [`COMMAND_MEMORY`] ids.
     pub(super) fn remember(&mut self, command: &VehicleCommand, verdict: AckVerdict) {
+        if verdict == AckVerdict::Accepted {
+            self.accepted = self.accepted.max(command.sequence);
+        }
         let earlier = self.commands.get(&command.id).map(|it| it.claim).unwrap_or_default();
         let remembered = Remembered {
             sequence: command.sequence,

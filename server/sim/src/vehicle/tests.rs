@@ -204,9 +204,20 @@ fn one_command_at_a_time() {
     bench.tell(&command("V1", 2, drive(&["H1", "S1"])));
     assert_eq!(bench.refusal(&command("V1", 3, drive(&["H1", "S1"]))), Some(VehicleRefusal::Busy));
     bench.run(Millis::seconds(10));
-    let again = bench.refusal(&command("V1", 3, drive(&["H1", "S1"])));
-    assert_eq!(again, Some(VehicleRefusal::Busy), "a repeat gets the answer that it got");
     assert_eq!(bench.refusal(&command("V1", 4, drive(&["S1", "W1"]))), None);
+    bench.run(Millis::seconds(10));
+    let again = bench.refusal(&command("V1", 3, drive(&["W1"])));
+    assert_eq!(again, Some(VehicleRefusal::Busy), "something newer was taken: the answer stands");
+}
+
+#[test]
+fn what_was_refused_may_come_again_while_nothing_newer_was_taken() {
+    let mut bench = Bench::open();
+    bench.tell(&command("V1", 2, drive(&["H1", "S1"])));
+    let next = command("V1", 3, drive(&["S1", "W1"]));
+    assert_eq!(bench.refusal(&next), Some(VehicleRefusal::Busy));
+    bench.run(Millis::seconds(10));
+    assert_eq!(bench.refusal(&next), None);
 }
 
 #[test]
