@@ -247,6 +247,16 @@ pub enum Place {
     },
 }
 
+/// Whether a vehicle has a session with the broker: retained, and its last will. Stale until the vehicle is heard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Presence {
+    /// Whose.
+    pub vehicle: VehicleId,
+    /// The session stands.
+    pub online: bool,
+}
+
 /// High-rate state; an old one is worthless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
