@@ -1,1 +1,1 @@
-
+//! One integration binary: real sockets, real services, stopped by their process id.

@@ -1,0 +1,71 @@
+//! The one SQLite file of a process: journal, outbox and gateway marks.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use sqlx::SqlitePool;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+/// Every migration, embedded.
+pub static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+
+/// SQLite has one writer: more connections only help readers, of which there are few.
+const CONNECTIONS_MAX: u32 = 4;
+
+/// How long a writer waits for another one. Each holds the file for a group commit, milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Opens the file, creates it when it is missing, and brings it to the newest schema.
+///
+/// A commit is on the disk when it returns (`synchronous = FULL`): a fence or an accepted order that a power cut
+/// could take back would be none.
+///
+/// # Errors
+/// The file cannot be opened or written, or its schema is newer than this program.
+pub async fn open(path: &Path) -> anyhow::Result<SqlitePool> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true);
+    let pool = SqlitePoolOptions::new()
+        .max_connections(CONNECTIONS_MAX)
+        .connect_with(options)
+        .await
+        .with_context(|| format!("cannot open the store {}", path.display()))?;
+    MIGRATIONS
+        .run(&pool)
+        .await
+        .with_context(|| format!("cannot bring the store {} to the newest schema", path.display()))?;
+    Ok(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_is_created_once_and_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store.db");
+        let pool = open(&path).await.unwrap();
+        sqlx::query("INSERT INTO gateway_marks (gateway, marks) VALUES ('G1', '{}')").execute(&pool).await.unwrap();
+        pool.close().await;
+        let pool = open(&path).await.unwrap();
+        let kept: String = sqlx::query_scalar("SELECT gateway FROM gateway_marks").fetch_one(&pool).await.unwrap();
+        assert_eq!(kept, "G1");
+        let level: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&pool).await.unwrap();
+        assert_eq!(level, 2, "FULL");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_cannot_be_opened_says_which() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = open(dir.path()).await.unwrap_err().to_string();
+        assert!(refused.starts_with("cannot open the store"), "{refused}");
+    }
+}
