@@ -1,5 +1,10 @@
-//! Everything of Hoistway that touches the world: roles, adapters, HTTP.
+//! Everything of Hoistway that touches the world: roles, shell, adapters, REST and the live stream.
 
 pub mod clock;
 pub mod fieldbus;
+pub mod http;
+pub mod journal;
+pub mod live;
+pub mod shell;
+pub mod spelling;
 pub mod store;

@@ -13,6 +13,8 @@ use crate::timing::LinkBudget;
 
 /// One site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Plant {
     /// Stands in every topic.
     pub site: SiteId,
@@ -44,6 +46,8 @@ pub struct Plant {
 
 /// A floor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Floor {
     /// Its name.
     pub id: FloorId,
@@ -53,6 +57,8 @@ pub struct Floor {
 
 /// A place where a vehicle may stand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Point {
     /// Where it lies.
     pub floor: FloorId,
@@ -64,6 +70,8 @@ pub struct Point {
 
 /// A way between two points of one floor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Edge {
     /// One end; the start when the edge is one-way.
     pub from: PointId,
@@ -77,6 +85,8 @@ pub struct Edge {
 
 /// Where loads are picked and dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Station {
     /// Where a vehicle stands to serve it.
     pub point: PointId,
@@ -84,6 +94,8 @@ pub struct Station {
 
 /// A lift installation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Lift {
     /// The one gateway that may write its PLC.
     pub gateway: GatewayId,
@@ -101,6 +113,8 @@ pub struct Lift {
 
 /// Where a lift serves a floor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LiftStop {
     /// The floor.
     pub floor: FloorId,
@@ -112,6 +126,8 @@ pub struct LiftStop {
 
 /// A stretch with its own rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Zone {
     /// For people.
     pub name: String,
@@ -124,6 +140,7 @@ pub struct Zone {
 /// Which rules hold in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ZoneKind {
     /// Before lift doors: long enough for one wireless reconnect at creep speed.
     Transition,
@@ -133,6 +150,8 @@ pub enum ZoneKind {
 
 /// A vehicle of the fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Vehicle {
     /// Its commands pass this gateway.
     pub gateway: GatewayId,

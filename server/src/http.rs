@@ -1,0 +1,129 @@
+//! What browsers and a WMS talk to. The file tree is the URL tree.
+//!
+//! Knows: status codes, headers, problems. Must not know: how anything is decided. Reads come from the
+//! [`Hub`]; requests go to the control loop by its [`ControlHandle`].
+
+mod api;
+mod assets;
+mod body;
+mod guard;
+mod health;
+mod openapi;
+mod paging;
+pub mod problem;
+mod root;
+mod serve;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use chrono::Utc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::live::hub::Hub;
+use crate::shell::ControlHandle;
+use problem::RequestIds;
+
+pub use body::BODY_MAX;
+pub use openapi::document as openapi_document;
+pub use serve::{STOP_BOUND, bind, build_id, serve};
+
+/// What every handler may use. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct AppState {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    control: ControlHandle,
+    hub: Hub,
+    build: String,
+    site_dir: PathBuf,
+    stop: CancellationToken,
+    sockets: TaskTracker,
+    request_ids: RequestIds,
+    openapi: String,
+}
+
+impl AppState {
+    /// `site_dir` is where the bundled browser code lies; websockets close when `stop` is cancelled.
+    ///
+    /// # Errors
+    /// When the description of the API cannot be written.
+    pub fn new(
+        control: ControlHandle,
+        hub: Hub,
+        site_dir: PathBuf,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let request_ids = RequestIds::new(format!("{:x}", Utc::now().timestamp_micros()));
+        let inner = Inner {
+            control,
+            hub,
+            build: build_id(),
+            site_dir,
+            stop,
+            sockets: TaskTracker::new(),
+            request_ids,
+            openapi: openapi::document()?,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    fn control(&self) -> &ControlHandle {
+        &self.inner.control
+    }
+
+    fn hub(&self) -> &Hub {
+        &self.inner.hub
+    }
+
+    fn build(&self) -> &str {
+        &self.inner.build
+    }
+
+    fn stop(&self) -> &CancellationToken {
+        &self.inner.stop
+    }
+
+    fn sockets(&self) -> &TaskTracker {
+        &self.inner.sockets
+    }
+
+    fn request_ids(&self) -> &RequestIds {
+        &self.inner.request_ids
+    }
+
+    fn openapi(&self) -> &str {
+        &self.inner.openapi
+    }
+}
+
+/// Every address of the server. Layers from outside in: problems, panics, guard.
+pub fn router(state: AppState) -> Router {
+    let (described, _) = openapi::router().split_for_parts();
+    let assets = assets::service(&state.inner.site_dir);
+    described
+        .route("/", get(root::page))
+        .route("/openapi.json", get(openapi::read))
+        .route("/api", axum::routing::any(nothing))
+        .route("/api/{*rest}", axum::routing::any(nothing))
+        .fallback_service(assets)
+        .layer(middleware::from_fn(guard::guard))
+        .layer(CatchPanicLayer::custom(problem::panicked))
+        .layer(middleware::from_fn_with_state(state.clone(), problem::write))
+        .with_state(state)
+}
+
+/// Below `/api` files are never looked for.
+async fn nothing(request: Request) -> Response {
+    problem::nothing_at(request.uri().path()).into_response()
+}

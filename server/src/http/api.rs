@@ -1,0 +1,3 @@
+//! `/api`.
+
+pub(super) mod v1;

@@ -1,0 +1,52 @@
+//! The description of the API, made from the handlers themselves.
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::problem::Code;
+use super::{AppState, api, health};
+
+#[derive(OpenApi)]
+#[openapi(info(title = "Hoistway", license(name = "MIT OR Apache-2.0")))]
+struct Described;
+
+/// Every documented address, with its handler.
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(Described::openapi())
+        .nest("/api/v1", api::v1::router())
+        .routes(routes!(health::livez))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::version))
+}
+
+/// The description as pretty JSON, as `public/openapi.json` keeps it.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn document() -> serde_json::Result<String> {
+    let (_, mut described) = router().split_for_parts();
+    described.info.description = Some(description());
+    let mut text = described.to_pretty_json()?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn description() -> String {
+    let mut text =
+        "Orders in, and what the site does with them out. Every error is an RFC 9457 problem with one of \
+                    these codes, which never change:\n\n"
+            .to_owned();
+    for code in Code::ALL {
+        let (status, code_text, title) = (code.status().as_u16(), code.text(), code.title());
+        text.push_str(&format!("- `{code_text}` ({status}): {title}.\n"));
+    }
+    text
+}
+
+/// `GET /openapi.json`.
+pub(super) async fn read(axum::extract::State(state): axum::extract::State<AppState>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], state.openapi().to_owned())
+}

@@ -1,0 +1,4 @@
+//! What everybody may see of the site now: the state behind REST reads and the live stream.
+
+pub mod hub;
+mod shown;
