@@ -1,0 +1,140 @@
+//! The command line: one executable, one role a process.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::{Parser, Subcommand};
+
+use crate::roles;
+use crate::telemetry::{self, LogFormat};
+
+/// Said below every help.
+const AFTER_HELP: &str = "\
+Environment:
+  HOISTWAY_LOG   which lines of the log are written to standard error, such as `info,server=debug`
+
+Exit codes: 0 done, 1 it failed and said why, 2 the command line is wrong.
+
+Hoistway commands; it does not protect. Door interlocks, obstruction sensors, vehicle scanners and emergency stops do.";
+
+const CHECK_CONFIG_HELP: &str = "\
+Example:
+  hoistway check-config hall.toml
+
+Every problem is printed with its line, its key, the reason and what to do. A sound file prints what follows from it:
+the acknowledgement deadline in its four parts, the hold limit of each lift, the time in each transition zone.
+
+Exit codes: 0 sound, 1 not sound or not readable, 2 the command line is wrong.";
+
+/// Control rooms for sites where vehicles ride lifts.
+#[derive(Debug, Parser)]
+#[command(name = "hoistway", version, about, after_help = AFTER_HELP, max_term_width = 100)]
+pub struct Cli {
+    /// How lines of the log are written.
+    #[arg(long, global = true, env = "HOISTWAY_LOG_FORMAT", value_enum, default_value_t)]
+    pub log_format: LogFormat,
+    /// Which role this process plays.
+    #[command(subcommand)]
+    pub role: Role,
+}
+
+/// What one process can be.
+#[derive(Debug, Subcommand)]
+pub enum Role {
+    /// Check a site file and print what follows from it.
+    #[command(after_help = CHECK_CONFIG_HELP)]
+    CheckConfig {
+        /// The site file, TOML.
+        file: PathBuf,
+    },
+}
+
+/// Plays the role that the command line names.
+///
+/// # Errors
+/// Why the role could not start, or what ended it.
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    telemetry::start(cli.log_format)?;
+    match cli.role {
+        Role::CheckConfig { file } => check_config(&file),
+    }
+}
+
+fn check_config(file: &std::path::Path) -> anyhow::Result<ExitCode> {
+    match roles::check_config::run(file) {
+        Ok(text) => {
+            say(&mut std::io::stdout(), &text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(errors) => {
+            let n_problems = errors.problems.len();
+            let ending = if n_problems == 1 { "1 problem" } else { &format!("{n_problems} problems") };
+            say(&mut std::io::stderr(), &format!("{errors}\n{}: {ending}, not a sound site\n", errors.file))?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Writes for people. A reader that went away (`hoistway check-config x | head`) is no failure.
+fn say(stream: &mut dyn std::io::Write, text: &str) -> anyhow::Result<()> {
+    match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot write"),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Prints why a role ended, with every cause, and names the exit code.
+pub fn fail(error: &anyhow::Error) -> ExitCode {
+    // When even standard error is gone, the exit code is all that is left to say.
+    let _ = writeln!(std::io::stderr(), "hoistway: {error:#}");
+    ExitCode::FAILURE
+}
+
+/// The address, if nobody but this machine can reach it. Hoistway has no accounts, so whoever reaches a port may
+/// move vehicles.
+///
+/// # Errors
+/// The address is not a loopback address.
+pub fn loopback(address: SocketAddr) -> anyhow::Result<SocketAddr> {
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    let port = address.port();
+    bail!(
+        "refusing to listen on {address}: without accounts, whoever reaches this port could move vehicles; \
+         use 127.0.0.1:{port} or [::1]:{port}, and a tunnel to reach it from elsewhere"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn only_loopback_is_listened_on() {
+        for (address, allowed) in [
+            ("127.0.0.1:8080", true),
+            ("127.8.8.8:1", true),
+            ("[::1]:8080", true),
+            ("0.0.0.0:8080", false),
+            ("192.168.1.4:8080", false),
+            ("[::]:8080", false),
+            ("[::ffff:127.0.0.1]:8080", false),
+        ] {
+            let address: SocketAddr = address.parse().unwrap();
+            assert_eq!(loopback(address).is_ok(), allowed, "{address}");
+        }
+        let refusal = loopback("0.0.0.0:8080".parse().unwrap()).unwrap_err().to_string();
+        assert!(refusal.contains("use 127.0.0.1:8080"), "{refusal}");
+    }
+}

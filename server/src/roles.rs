@@ -1,0 +1,3 @@
+//! What one executable can be. Each role is one function that runs until it is done or told to stop.
+
+pub mod check_config;

@@ -1,0 +1,33 @@
+//! The wish to stop, as one token that every task of a role watches.
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// A token that is cancelled by the first SIGINT or SIGTERM. A second signal ends the process at once, with the
+/// exit code that shells expect (128 + signal): somebody does not want to wait.
+///
+/// # Errors
+/// The signals cannot be listened to.
+pub fn on_signal() -> anyhow::Result<CancellationToken> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be listened to")?;
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be listened to")?;
+    let stop = CancellationToken::new();
+    let token = stop.clone();
+    tokio::spawn(async move {
+        let mut received = 0;
+        loop {
+            let number = tokio::select! {
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+            };
+            received += 1;
+            if received > 1 {
+                std::process::exit(128 + number);
+            }
+            tracing::info!("stopping; a second signal ends the process at once");
+            token.cancel();
+        }
+    });
+    Ok(stop)
+}
