@@ -10,7 +10,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {
         let n_edits = edits(&word.to_lowercase(), &candidate.to_lowercase());
-        if n_edits <= allowed && best.is_none_or(|(fewest, _)| n_edits < fewest) {
+        let differs_wholly = n_edits >= word.chars().count().max(candidate.chars().count());
+        if n_edits <= allowed && !differs_wholly && best.is_none_or(|(fewest, _)| n_edits < fewest) {
             best = Some((n_edits, candidate));
         }
     }
@@ -49,6 +50,7 @@ mod tests {
             ("A31", &["B32", "Z99"], None),
             ("speed_ms", &["speed_m_s", "creep_m_s"], Some("speed_m_s")),
             ("x", &[], None),
+            ("2", &["1"], None),
         ];
         for (word, known, expected) in rows {
             assert_eq!(nearest(word, known.iter().copied()), *expected, "{word}");

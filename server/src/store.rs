@@ -53,10 +53,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.db");
         let pool = open(&path).await.unwrap();
-        sqlx::query("INSERT INTO gateway_marks (gateway, marks) VALUES ('G1', '{}')").execute(&pool).await.unwrap();
+        sqlx::query("INSERT INTO gateway_marks (gateway, marks) VALUES ('G1', '{}')")
+            .execute(&pool)
+            .await
+            .unwrap();
         pool.close().await;
         let pool = open(&path).await.unwrap();
-        let kept: String = sqlx::query_scalar("SELECT gateway FROM gateway_marks").fetch_one(&pool).await.unwrap();
+        let kept: String =
+            sqlx::query_scalar("SELECT gateway FROM gateway_marks").fetch_one(&pool).await.unwrap();
         assert_eq!(kept, "G1");
         let level: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&pool).await.unwrap();
         assert_eq!(level, 2, "FULL");
