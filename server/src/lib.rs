@@ -9,6 +9,7 @@ pub mod fieldbus;
 pub mod http;
 pub mod journal;
 pub mod live;
+pub mod messaging;
 pub mod roles;
 pub mod shell;
 pub mod site;
