@@ -188,7 +188,7 @@ impl World {
             Parcel::ToGateway(command) => {
                 self.gateway.handle(gateway::Event::Commanded(Box::new(command)), stamp(self.now));
             }
-            Parcel::ToVehicle(command) => self.to_vehicle(command),
+            Parcel::ToVehicle(command) => self.hand_to_vehicle(command),
             Parcel::Beat => {
                 for vehicle in self.connected.clone() {
                     self.sim.handle(SimEvent::ControlBeat { vehicle }, self.now);
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    fn to_vehicle(&mut self, command: VehicleCommand) {
+    fn hand_to_vehicle(&mut self, command: VehicleCommand) {
         if self.connected.contains(&command.vehicle) {
             self.sim.handle(SimEvent::VehicleCommand(Box::new(command)), self.now);
         } else {
@@ -311,12 +311,12 @@ impl World {
                     let event = Event::Presence { vehicle, online: false };
                     self.send(Millis(7500), Parcel::ToControl(event));
                 }
-                SimEffect::VehicleSend { vehicle, message } => self.from_vehicle(vehicle, message),
+                SimEffect::VehicleSend { vehicle, message } => self.hear_vehicle(vehicle, message),
             }
         }
     }
 
-    fn from_vehicle(&mut self, vehicle: VehicleId, message: VehicleMessage) {
+    fn hear_vehicle(&mut self, vehicle: VehicleId, message: VehicleMessage) {
         if !self.connected.contains(&vehicle) {
             return;
         }
