@@ -412,6 +412,8 @@ impl Control {
             }
             self.react(&entry.record, now);
         }
+        self.deliveries.retain(|id, _| self.book.open.contains(id));
+        self.reported.retain(|id, _| self.book.open.contains(id));
         self.answer_placed(batch);
     }
 

@@ -20,6 +20,8 @@ type Standing = BTreeMap<(AlarmKind, Subject), String>;
 
 /// Messages that cannot be understood become an alarm when there are so many: one may be a slip of a test tool.
 const REJECTED_ALARM: u64 = 10;
+/// A failed task whose load is still aboard keeps its vehicle from ending another, so it is among the newest.
+const ENDED_WATCHED: usize = 500;
 /// A reading this old means that the PLC cannot be reached, whatever the connection says.
 const UNREACHABLE_AFTER: Millis = LIFT_READ_AGE_MAX;
 
@@ -136,7 +138,14 @@ impl Control {
                 standing.insert((AlarmKind::RecordsDisagree, subject), difference);
             }
         }
-        for (id, task) in &self.book.tasks {
+        let failed = self
+            .book
+            .ended
+            .iter()
+            .rev()
+            .take(ENDED_WATCHED)
+            .filter_map(|id| self.book.tasks.get_key_value(id));
+        for (id, task) in self.book.open_tasks().chain(failed) {
             let subject = Subject::Task(id.clone());
             match &task.state {
                 TaskState::Suspended { cause: SuspendCause::Person, .. } => {

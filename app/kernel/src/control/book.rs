@@ -1,7 +1,7 @@
 //! What the ledger says: the fold of its entries. Every node applies all entries in ledger order and so holds the
 //! same book.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 
@@ -30,6 +30,8 @@ pub struct Book {
     pub numbered: BTreeMap<NodeId, u64>,
     /// Open tasks, and the [`ENDED_TASKS_MAX`] that ended last.
     pub tasks: BTreeMap<TaskId, TaskBook>,
+    /// Of open tasks: there are few of them among many that ended.
+    pub open: BTreeSet<TaskId>,
     /// Of ended tasks, oldest first.
     pub ended: VecDeque<TaskId>,
     /// Idempotency keys of the tasks above.
@@ -269,7 +271,7 @@ impl Book {
 
     /// Tasks that are not over.
     pub fn open_tasks(&self) -> impl Iterator<Item = (&TaskId, &TaskBook)> {
-        self.tasks.iter().filter(|(_, it)| !it.state.is_terminal())
+        self.open.iter().filter_map(|id| self.tasks.get_key_value(id))
     }
 
     fn place(
@@ -301,6 +303,7 @@ impl Book {
             ended_at: None,
         };
         self.tasks.insert(task.clone(), book);
+        self.open.insert(task.clone());
         vec![Touched::Task(task.clone())]
     }
 
@@ -346,6 +349,7 @@ impl Book {
         touched.extend(task.vehicle.clone().map(Touched::Vehicle));
         if task.state.is_terminal() {
             task.ended_at = Some(entry.at);
+            self.open.remove(id);
             self.ended.push_back(id.clone());
             self.forget();
         }
