@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 
 use crate::roles;
+use crate::stop;
 use crate::telemetry::{self, LogFormat};
 
 /// Said below every help.
@@ -28,6 +29,12 @@ Every problem is printed with its line, its key, the reason and what to do. A so
 the acknowledgement deadline in its four parts, the hold limit of each lift, the time in each transition zone.
 
 Exit codes: 0 sound, 1 not sound or not readable, 2 the command line is wrong.";
+
+const MIGRATE_HELP: &str = "\
+Example:
+  cp site/store.db trial.db && hoistway migrate trial.db
+
+Every role does the same to its own store at its start; try it on a copy before an upgrade.";
 
 /// Control rooms for sites where vehicles ride lifts.
 #[derive(Debug, Parser)]
@@ -50,6 +57,12 @@ pub enum Role {
         /// The site file, TOML.
         file: PathBuf,
     },
+    /// Bring a store to the newest schema, without starting a node.
+    #[command(after_help = MIGRATE_HELP)]
+    Migrate {
+        /// The store, an SQLite file that a role has created.
+        file: PathBuf,
+    },
 }
 
 /// Plays the role that the command line names.
@@ -60,6 +73,11 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     telemetry::start(cli.log_format)?;
     match cli.role {
         Role::CheckConfig { file } => check_config(&file),
+        Role::Migrate { file } => {
+            let text = stop::play(|_| roles::migrate::run(&file))?;
+            say(&mut std::io::stdout(), &text)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

@@ -1,3 +1,4 @@
 //! What one executable can be. Each role is one function that runs until it is done or told to stop.
 
 pub mod check_config;
+pub mod migrate;

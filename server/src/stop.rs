@@ -1,5 +1,7 @@
 //! The wish to stop, as one token that every task of a role watches.
 
+use std::future::Future;
+
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -30,4 +32,19 @@ pub fn on_signal() -> anyhow::Result<CancellationToken> {
         }
     });
     Ok(stop)
+}
+
+/// Plays a role until it ends or a signal asks it to stop: the one place that owns the runtime.
+///
+/// # Errors
+/// The runtime or the signals are not to be had, or what ended the role.
+pub fn play<T, F>(role: impl FnOnce(CancellationToken) -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<T>>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async { role(on_signal()?).await })
 }

@@ -238,6 +238,7 @@ pub enum Place {
         /// The one ahead.
         to: PointId,
         /// Of the way, 0 to 100.
+        #[serde(rename = "progressPct")]
         progress_pct: u8,
     },
     /// In the car of a lift.

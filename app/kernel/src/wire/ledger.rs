@@ -41,6 +41,7 @@ pub enum Record {
         /// Its task.
         task: TaskId,
         /// From the request, so that a repeat finds it.
+        #[serde(rename = "idempotencyKey")]
         idempotency_key: String,
         /// Of the request's body, so that a key used for something else is noticed.
         fingerprint: String,

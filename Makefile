@@ -1,0 +1,39 @@
+# The two commands that matter: `make run` and `make test`. `make help` lists the others.
+.DEFAULT_GOAL := help
+.PHONY: help run test bundle lint toolchain services browser
+
+WASM := wasm32-unknown-unknown
+# Where `make run` listens. Loopback only: there are no accounts.
+LISTEN ?= 127.0.0.1:8080
+
+help: ## Say what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+run: bundle ## Build everything and start the demonstration site on http://$(LISTEN)
+	cargo build --locked -p server --bin hoistway
+	exec target/debug/hoistway demo --listen $(LISTEN)
+
+test: toolchain services ## Run every test: unit, integration with real services, browser
+	cargo test --locked --workspace
+	$(MAKE) browser
+
+bundle: toolchain ## Build what the browser loads into target/site
+	@.ci/node-tools
+	cargo build --locked -p app --lib --target $(WASM) --no-default-features --features hydrate --profile wasm-release
+	cargo run --locked --quiet -p bundle
+
+browser: bundle ## Run the browser test against a demonstration site of its own
+	cargo build --locked -p server --bin hoistway
+	.ci/browser
+
+lint: toolchain ## Check format, lints, and documentation
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked -p app --lib --target $(WASM) --no-default-features --features hydrate -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items
+
+toolchain:
+	@.ci/toolchain
+
+services:
+	@.ci/services
