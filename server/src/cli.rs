@@ -36,6 +36,14 @@ Example:
 
 Every role does the same to its own store at its start; try it on a copy before an upgrade.";
 
+const SIMULATE_HELP: &str = "\
+Example:
+  hoistway simulate --site small.toml --broker 127.0.0.1:1883 --report 127.0.0.1:8090
+  curl http://127.0.0.1:8090/plant
+
+The plant runs at the pace of the clock, and stands in for PLCs and vehicles on loopback alone. The report counts
+loads, contradictory commands, door reversals and emergency stops outside the system.";
+
 /// Control rooms for sites where vehicles ride lifts.
 #[derive(Debug, Parser)]
 #[command(name = "hoistway", version, about, after_help = AFTER_HELP, max_term_width = 100)]
@@ -63,6 +71,10 @@ pub enum Role {
         /// The store, an SQLite file that a role has created.
         file: PathBuf,
     },
+    /// Put the simulated plant of a site on the wire: a Modbus TCP server for each lift, an MQTT client for each
+    /// vehicle.
+    #[command(after_help = SIMULATE_HELP)]
+    Simulate(roles::simulate::Args),
 }
 
 /// Plays the role that the command line names.
@@ -76,6 +88,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Role::Migrate { file } => {
             let text = stop::play(|_| roles::migrate::run(&file))?;
             say(&mut std::io::stdout(), &text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Role::Simulate(args) => {
+            stop::play(|stop| roles::simulate::run(args, stop))?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -12,6 +12,7 @@ pub mod live;
 pub mod messaging;
 pub mod roles;
 pub mod shell;
+pub mod simulate;
 pub mod site;
 pub mod spelling;
 pub mod stop;

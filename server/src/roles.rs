@@ -2,3 +2,4 @@
 
 pub mod check_config;
 pub mod migrate;
+pub mod simulate;

@@ -11,6 +11,7 @@ mod check;
 mod installation;
 mod limits;
 mod problem;
+mod profiles;
 mod reader;
 mod sections;
 #[cfg(test)]

@@ -3,4 +3,5 @@
 mod asyncapi;
 mod brokers;
 mod messaging;
+mod simulate;
 mod tidy;

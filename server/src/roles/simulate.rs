@@ -1,0 +1,82 @@
+//! `hoistway simulate`: the plant of a site file on the real wire.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use chrono::Utc;
+use kernel::ids::LiftId;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli;
+use crate::simulate::{self, Options, PlcOptions};
+use crate::site::{self, HostPort, SiteFile};
+
+/// Arguments of `hoistway simulate`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The site file; each lift's PLC is served at its `plc.address`, which must be on loopback
+    #[arg(long, value_name = "FILE", env = "HOISTWAY_SITE")]
+    pub site: PathBuf,
+    /// The MQTT broker
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", env = "HOISTWAY_BROKER")]
+    pub broker: HostPort,
+    /// Serve what the plant counted (loads, contradictions, e-stops) as JSON at http://IP:PORT/plant; loopback only
+    #[arg(long, value_name = "IP:PORT")]
+    pub report: Option<SocketAddr>,
+    /// Of all chance: the same seed gives the same scan periods and radio
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Runs the role until it is stopped.
+///
+/// # Errors
+/// A site file with problems, an address that is not on loopback, a port that is taken.
+pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
+    let site = site::read(&args.site)?;
+    let report = args.report.map(cli::loopback).transpose()?;
+    let options =
+        Options { broker: args.broker, plcs: plcs(&site)?, report, seed: args.seed, boot: starts_so_far() };
+    let running = simulate::start(&site.plant, options, stop.clone()).await?;
+    for (lift, address) in &running.plc_addresses {
+        tracing::info!(%lift, %address, "the simulated PLC listens");
+    }
+    if let Some(address) = running.report_address {
+        tracing::info!("the plant counts at http://{address}/plant");
+    }
+    stop.cancelled().await;
+    running.stopped().await;
+    Ok(())
+}
+
+/// The PLCs of a site file, each at its own address.
+///
+/// # Errors
+/// An address that is not on loopback: the simulated plant must never stand in for a real PLC on a network.
+pub fn plcs(site: &SiteFile) -> anyhow::Result<BTreeMap<LiftId, PlcOptions>> {
+    let mut plcs = BTreeMap::new();
+    for (lift, plc) in &site.plcs {
+        let listen = match plc.address.host.as_str() {
+            "localhost" => Some(SocketAddr::from(([127, 0, 0, 1], plc.address.port))),
+            _ => plc.address.socket_addr(),
+        };
+        let listen = listen.filter(|it| it.ip().is_loopback()).with_context(|| {
+            format!(
+                "lift {lift}: its PLC at {} is not on loopback, so it is not simulated; set lifts.{lift}.plc.address \
+                 to 127.0.0.1:PORT",
+                plc.address
+            )
+        })?;
+        let profile = site.register_profile(lift)?;
+        plcs.insert(lift.clone(), PlcOptions { listen, unit: plc.unit, profile });
+    }
+    Ok(plcs)
+}
+
+/// Seconds since 1970 rise over restarts, and a run starts less than once a second: good for boot counters, whose
+/// order decides nothing about safety here.
+pub fn starts_so_far() -> u64 {
+    u64::try_from(Utc::now().timestamp()).unwrap_or_default()
+}

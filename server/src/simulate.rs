@@ -1,0 +1,243 @@
+//! The simulated plant on the real wire: each lift a Modbus TCP server, each vehicle an MQTT client of its own.
+//!
+//! One task owns the pure models of the crate `sim` and runs them at the pace of this machine's clock; everything
+//! else only carries: registers out of it, command blocks and messages into it. What happened to loads and lifts is
+//! counted here, outside the system, and shown by `GET /plant`.
+
+mod fleet;
+mod plc;
+mod rejections;
+mod report;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use anyhow::Context as _;
+use kernel::ids::LiftId;
+use kernel::lift::LiftStatus;
+use kernel::plant::Plant;
+use kernel::time::{Millis, Mono};
+use sim::plant::{SimEffect, SimEvent, SimPlant, SimSeed};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::fieldbus::profile::Profile;
+use crate::site::HostPort;
+use fleet::Fleet;
+use plc::{PlcServer, Unit, Units};
+use rejections::Rejections;
+use report::ReportServer;
+
+pub use report::{LiftReport, LoadReport, PlantReport, RejectedReport};
+
+/// Inputs that wait for the plant. It handles one in microseconds, so this covers a flood from a whole fleet; beyond
+/// it a PLC answers "busy" and vehicles are heard later.
+const INPUTS_MAX: usize = 4096;
+
+/// How the simulated plant is put on the wire.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the broker listens.
+    pub broker: HostPort,
+    /// Each lift's PLC; a lift without one is not on the wire.
+    pub plcs: BTreeMap<LiftId, PlcOptions>,
+    /// Where `GET /plant` is served, if anywhere; loopback.
+    pub report: Option<SocketAddr>,
+    /// Of all chance: scans, radio, phases.
+    pub seed: u64,
+    /// Starts before this one; boot counters of PLCs and vehicles go on from here, so that nobody takes a new run
+    /// for a repeat of the last one.
+    pub boot: u64,
+}
+
+/// How one PLC is put on the wire.
+#[derive(Clone, Debug)]
+pub struct PlcOptions {
+    /// Where it listens; port 0 takes a free one. Lifts with one address share the server.
+    pub listen: SocketAddr,
+    /// Its Modbus unit.
+    pub unit: u8,
+    /// Where it keeps what.
+    pub profile: Profile,
+}
+
+/// A simulated plant that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Where each lift's PLC listens.
+    pub plc_addresses: BTreeMap<LiftId, SocketAddr>,
+    /// Where `GET /plant` is served.
+    pub report_address: Option<SocketAddr>,
+    inputs: mpsc::Sender<Input>,
+    owner: JoinHandle<()>,
+}
+
+impl Running {
+    /// What was counted so far; none once it stops.
+    pub async fn report(&self) -> Option<PlantReport> {
+        report::ask(&self.inputs).await
+    }
+
+    /// Waits until it has stopped: every vehicle said goodbye to the broker.
+    pub async fn stopped(self) {
+        drop(self.inputs);
+        if let Err(error) = self.owner.await {
+            tracing::error!(%error, "the simulated plant ended badly");
+        }
+    }
+}
+
+/// What reaches the task that owns the plant.
+#[derive(Debug)]
+enum Input {
+    Happened(SimEvent),
+    ReportAsked(oneshot::Sender<PlantReport>),
+}
+
+/// Puts a plant on the wire, until `stop` is cancelled.
+///
+/// # Errors
+/// A port that is taken, or a profile that does not fit its lift.
+pub async fn start(plant: &Plant, options: Options, stop: CancellationToken) -> anyhow::Result<Running> {
+    let (inputs, arriving) = mpsc::channel(INPUTS_MAX);
+    let seen = Arc::new(Rejections::default());
+    let clock = Instant::now();
+    let seed = SimSeed { seed: options.seed, boot: options.boot };
+    let sim = SimPlant::new(plant, seed, Mono(0));
+    let (registers, addresses) = serve_plcs(plant, &sim, &options, &inputs, &seen, &stop).await?;
+    let mut report_address = None;
+    if let Some(listen) = options.report {
+        let server = ReportServer::bind(listen).await?;
+        report_address = Some(server.address()?);
+        tokio::spawn(server.serve(inputs.clone(), stop.clone()));
+    }
+    let fleet = Fleet::connect(plant, &options.broker, &inputs, &seen);
+    let owner = Owner { sim, clock, registers, fleet, seen };
+    let owner = tokio::spawn(owner.run(arriving, stop));
+    Ok(Running { plc_addresses: addresses, report_address, inputs, owner })
+}
+
+/// The registers of a lift, as its PLC shows them.
+struct Registers {
+    lift: kernel::plant::Lift,
+    profile: Profile,
+    shown: watch::Sender<Vec<u16>>,
+}
+
+impl Registers {
+    fn show(&self, status: &LiftStatus) {
+        match self.profile.encode_status(&self.lift, status) {
+            Ok(words) => {
+                self.shown.send_replace(words);
+            }
+            Err(error) => tracing::error!(%error, "a status does not fit the registers"),
+        }
+    }
+}
+
+type Bound = (BTreeMap<LiftId, Registers>, BTreeMap<LiftId, SocketAddr>);
+
+async fn serve_plcs(
+    plant: &Plant,
+    sim: &SimPlant,
+    options: &Options,
+    inputs: &mpsc::Sender<Input>,
+    seen: &Arc<Rejections>,
+    stop: &CancellationToken,
+) -> anyhow::Result<Bound> {
+    let mut registers = BTreeMap::new();
+    let mut servers: Vec<(SocketAddr, Units)> = Vec::new();
+    for (id, plc) in &options.plcs {
+        let lift =
+            plant.lifts.get(id).with_context(|| format!("there is no lift {id} in the plant"))?.clone();
+        let status = sim.lift_status(id).with_context(|| format!("lift {id} has no stops"))?;
+        let words = plc.profile.encode_status(&lift, &status)?;
+        let (shown, read) = watch::channel(words);
+        registers.insert(id.clone(), Registers { lift, profile: plc.profile.clone(), shown });
+        let command = Mutex::new(vec![0; usize::from(plc.profile.command_window().count)]);
+        let unit = Unit { lift: id.clone(), profile: plc.profile.clone(), status: read, command };
+        let shared = servers.iter_mut().find(|(listen, _)| listen.port() != 0 && *listen == plc.listen);
+        match shared {
+            Some((_, units)) => _ = units.insert(plc.unit, unit),
+            None => servers.push((plc.listen, Units::from([(plc.unit, unit)]))),
+        }
+    }
+    let mut addresses = BTreeMap::new();
+    for (listen, units) in servers {
+        let lifts: Vec<LiftId> = units.values().map(|unit| unit.lift.clone()).collect();
+        let server = PlcServer::bind(listen, units).await?;
+        let address = server.address()?;
+        addresses.extend(lifts.into_iter().map(|lift| (lift, address)));
+        tokio::spawn(server.serve(inputs.clone(), Arc::clone(seen), stop.clone()));
+    }
+    Ok((registers, addresses))
+}
+
+/// The task that owns the plant.
+struct Owner {
+    sim: SimPlant,
+    clock: Instant,
+    registers: BTreeMap<LiftId, Registers>,
+    fleet: Fleet,
+    seen: Arc<Rejections>,
+}
+
+impl Owner {
+    async fn run(mut self, mut inputs: mpsc::Receiver<Input>, stop: CancellationToken) {
+        loop {
+            self.perform();
+            let wake =
+                self.sim.poll_timeout().map(|(due, _)| self.clock + std::time::Duration::from_millis(due.0));
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = tokio::time::sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
+                    self.happen(SimEvent::Tick);
+                }
+                input = inputs.recv() => match input {
+                    Some(input) => self.take(input),
+                    None => break,
+                },
+            }
+        }
+        self.fleet.close().await;
+    }
+
+    /// The plant sleeps when the machine does: its clock needs no suspend.
+    fn now(&self) -> Mono {
+        let elapsed = self.clock.elapsed().as_millis();
+        Mono(0) + Millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
+    }
+
+    fn happen(&mut self, event: SimEvent) {
+        let now = self.now();
+        self.sim.handle(event, now);
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Happened(event) => self.happen(event),
+            Input::ReportAsked(answer) => {
+                // Whoever asked may have left.
+                _ = answer.send(PlantReport::of(&self.sim, &self.seen));
+            }
+        }
+    }
+
+    fn perform(&mut self) {
+        while let Some(effect) = self.sim.poll_effect() {
+            match effect {
+                SimEffect::LiftStatus { lift, status } => {
+                    if let Some(registers) = self.registers.get(&lift) {
+                        registers.show(&status);
+                    }
+                }
+                SimEffect::VehicleSend { vehicle, message } => self.fleet.say(&vehicle, message),
+                SimEffect::Radio { vehicle, up } => self.fleet.set_radio(&vehicle, up),
+            }
+        }
+    }
+}
