@@ -107,16 +107,22 @@ impl AppState {
     }
 }
 
-/// Every address of the server. Layers from outside in: problems, panics, guard.
+/// Every address of the server.
 pub fn router(state: AppState) -> Router {
     let (described, _) = openapi::router().split_for_parts();
     let assets = assets::service(&state.inner.site_dir);
-    described
+    let routes = described
         .route("/", get(root::page))
         .route("/openapi.json", get(openapi::read))
         .route("/api", axum::routing::any(nothing))
         .route("/api/{*rest}", axum::routing::any(nothing))
-        .fallback_service(assets)
+        .fallback_service(assets);
+    dressed(routes, state)
+}
+
+/// Adds what every address needs. From outside in: problems, panics, guard.
+fn dressed(routes: Router<AppState>, state: AppState) -> Router {
+    routes
         .layer(middleware::from_fn(guard::guard))
         .layer(CatchPanicLayer::custom(problem::panicked))
         .layer(middleware::from_fn_with_state(state.clone(), problem::write))
@@ -126,4 +132,69 @@ pub fn router(state: AppState) -> Router {
 /// Below `/api` files are never looked for.
 async fn nothing(request: Request) -> Response {
     problem::nothing_at(request.uri().path()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use kernel::ids::{NodeId, SiteId};
+    use kernel::plant::Plant;
+    use kernel::timing::LinkBudget;
+    use kernel::wire::view::NodeView;
+
+    use super::*;
+
+    fn hub() -> Hub {
+        let plant = Plant {
+            site: SiteId::try_new("test").unwrap(),
+            name: String::new(),
+            time_zone: "UTC".to_owned(),
+            shift_starts_min: vec![],
+            floors: vec![],
+            points: BTreeMap::new(),
+            edges: vec![],
+            stations: BTreeMap::new(),
+            lifts: BTreeMap::new(),
+            zones: vec![],
+            vehicles: BTreeMap::new(),
+            gateways: vec![],
+            link_budget: LinkBudget::REPORTED,
+        };
+        let id = NodeId::try_new("A").unwrap();
+        let node = NodeView {
+            id,
+            broker_connected: true,
+            ledger_writable: true,
+            messages_rejected: 0,
+            last_rejection: None,
+        };
+        Hub::new(Arc::new(plant), node)
+    }
+
+    async fn panics() -> &'static str {
+        panic!("a secret of the server")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_problem_that_tells_no_secret_and_the_next_request_is_served() {
+        let (control, _requests) = ControlHandle::new();
+        let state = AppState::new(control, hub(), PathBuf::new(), CancellationToken::new()).unwrap();
+        let routes = Router::new().route("/panics", get(panics)).route("/livez", get(health::livez));
+        let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(axum::serve(listener, dressed(routes, state)).into_future());
+
+        let response = reqwest::get(format!("http://{address}/panics")).await.unwrap();
+        assert_eq!(response.status(), 500);
+        let id = response.headers()[problem::REQUEST_ID].clone();
+        let body = response.text().await.unwrap();
+        let problem: kernel::wire::rest::Problem = serde_json::from_str(&body).unwrap();
+        assert_eq!((problem.code.as_str(), problem.request_id.as_str()), ("internal", id.to_str().unwrap()));
+        assert!(!body.contains("secret"), "{body}");
+        assert_eq!(
+            reqwest::get(format!("http://{address}/livez")).await.unwrap().text().await.unwrap(),
+            "ok"
+        );
+    }
 }

@@ -1,4 +1,5 @@
 //! What everybody may see of the site now: the state behind REST reads and the live stream.
 
 pub mod hub;
+mod kept;
 mod shown;

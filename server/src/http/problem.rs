@@ -197,7 +197,9 @@ fn refusal(response: &Response, path: &str) -> Option<Refused> {
         return Some(refused.clone());
     }
     let status = response.status();
-    if !(status.is_client_error() || status.is_server_error()) {
+    // JSON is a handler's own answer, such as that of `/readyz`; routers and file services have none.
+    let is_answer = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+    if is_answer || !(status.is_client_error() || status.is_server_error()) {
         return None;
     }
     Some(match status {

@@ -3,7 +3,7 @@
 //! It holds every vehicle, lift and standing alarm, all open orders and tasks, and [`ENDED_ORDERS_KEPT`] ended ones.
 //! Older ones are in the ledger alone. Nothing here decides anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use kernel::wire::live::{Change, Delta, ENDED_TASKS_SHOWN, Snapshot};
 use kernel::wire::view::{AlarmView, LiftView, NodeView, OrderView, TaskView, VehicleView};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::kept::Kept;
 use super::shown::{Pace, Revision, Shown};
 
-/// Ended orders, and ended tasks, that REST still lists: some days of a busy site, a few megabytes.
-pub const ENDED_ORDERS_KEPT: usize = 10_000;
+pub use super::kept::{ENDED_ORDERS_KEPT, Listed};
 
 /// Browsers at once: a control room has a dozen screens. More are asked to come later.
 pub const CLIENTS_MAX: usize = 64;
@@ -52,89 +52,6 @@ struct State {
     tasks: Kept<TaskId, TaskView>,
     /// Ended tasks that browsers still show, the oldest first.
     shown_ended: BTreeSet<(DateTime<Utc>, TaskId)>,
-}
-
-/// Views for REST: all open ones and a bounded number of ended ones.
-#[derive(Debug)]
-struct Kept<I, V> {
-    views: BTreeMap<I, (DateTime<Utc>, V)>,
-    by_age: BTreeSet<(DateTime<Utc>, I)>,
-    ended: BTreeSet<(DateTime<Utc>, I)>,
-    ended_at: BTreeMap<I, DateTime<Utc>>,
-}
-
-impl<I: Ord + Clone, V: Clone> Kept<I, V> {
-    fn new() -> Self {
-        Self {
-            views: BTreeMap::new(),
-            by_age: BTreeSet::new(),
-            ended: BTreeSet::new(),
-            ended_at: BTreeMap::new(),
-        }
-    }
-
-    /// Stores the newest view. `began` counts at first sight only, so that lists keep their order.
-    fn put(&mut self, id: I, view: V, began: DateTime<Utc>, ended: Option<DateTime<Utc>>) {
-        let began = self.views.get(&id).map_or(began, |(began, _)| *began);
-        self.by_age.insert((began, id.clone()));
-        self.views.insert(id.clone(), (began, view));
-        if let Some(earlier) = self.ended_at.remove(&id) {
-            self.ended.remove(&(earlier, id.clone()));
-        }
-        if let Some(at) = ended {
-            self.ended.insert((at, id.clone()));
-            self.ended_at.insert(id, at);
-        }
-        while self.ended.len() > ENDED_ORDERS_KEPT {
-            self.drop_oldest();
-        }
-    }
-
-    fn drop_oldest(&mut self) {
-        let Some((_, id)) = self.ended.pop_first() else { return };
-        self.ended_at.remove(&id);
-        if let Some((began, _)) = self.views.remove(&id) {
-            self.by_age.remove(&(began, id));
-        }
-    }
-
-    fn get(&self, id: &I) -> Option<V> {
-        self.views.get(id).map(|(_, view)| view.clone())
-    }
-
-    /// Newest first, older than `before`, at most `limit` of those that match.
-    fn page(
-        &self,
-        before: Option<&(DateTime<Utc>, I)>,
-        limit: usize,
-        matches: impl Fn(&V) -> bool,
-    ) -> Listed<(DateTime<Utc>, I), V> {
-        let older: Box<dyn Iterator<Item = &(DateTime<Utc>, I)>> = match before {
-            Some(key) => Box::new(self.by_age.range(..key.clone()).rev()),
-            None => Box::new(self.by_age.iter().rev()),
-        };
-        let mut found = older
-            .filter_map(|key| self.views.get(&key.1).map(|(_, view)| (key, view)))
-            .filter(|(_, view)| matches(view));
-        let mut listed = Listed { items: Vec::new(), next: None };
-        for (key, view) in found.by_ref().take(limit) {
-            listed.items.push(view.clone());
-            listed.next = Some(key.clone());
-        }
-        if found.next().is_none() {
-            listed.next = None;
-        }
-        listed
-    }
-}
-
-/// Part of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed<K, V> {
-    /// Newest first.
-    pub items: Vec<V>,
-    /// Key of the last item, when there are more.
-    pub next: Option<K>,
 }
 
 impl Hub {
@@ -411,3 +328,6 @@ impl Follower {
         (!changes.is_empty()).then_some(Update::Delta(Delta { sequence, server_time, changes }))
     }
 }
+
+#[cfg(test)]
+mod tests;

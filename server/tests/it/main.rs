@@ -1,7 +1,19 @@
 //! One integration binary: real sockets, real services, stopped by their process id.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking; helpers too"
+)]
+
 mod asyncapi;
 mod brokers;
+mod journal;
+mod live;
 mod messaging;
+mod openapi;
+mod rest;
 mod simulate;
 mod tidy;
+mod web;

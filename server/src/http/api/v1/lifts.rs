@@ -11,13 +11,13 @@ use crate::http::AppState;
 use crate::http::problem::Refused;
 
 /// All lifts, by name.
-#[utoipa::path(get, path = "/lifts", tag = "lifts", responses((status = 200, body = Vec<LiftView>)))]
+#[utoipa::path(get, path = "/lifts", operation_id = "listLifts", tag = "lifts", responses((status = 200, body = Vec<LiftView>)))]
 pub(in crate::http) async fn list(State(state): State<AppState>) -> Json<Vec<LiftView>> {
     Json(state.hub().lifts())
 }
 
 /// One lift.
-#[utoipa::path(get, path = "/lifts/{lift}", tag = "lifts", params(("lift" = LiftId, Path, description = "Its name.")),
+#[utoipa::path(get, path = "/lifts/{lift}", operation_id = "readLift", tag = "lifts", params(("lift" = LiftId, Path, description = "Its name.")),
     responses(
         (status = 200, body = LiftView),
         (status = 404, description = "`not_found`", body = Problem, content_type = "application/problem+json"),

@@ -17,7 +17,7 @@ use crate::live::hub::ENDED_ORDERS_KEPT;
 pub(in crate::http) use place::*;
 
 /// Orders, newest first: all open ones and the 10,000 that ended last.
-#[utoipa::path(get, path = "/orders", tag = "orders", params(ListQuery), responses(
+#[utoipa::path(get, path = "/orders", operation_id = "listOrders", tag = "orders", params(ListQuery), responses(
     (status = 200, body = Page<OrderView>),
     (status = 400, description = "`invalid_query`", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -31,7 +31,7 @@ pub(in crate::http) async fn list(
 }
 
 /// One order.
-#[utoipa::path(get, path = "/orders/{order}", tag = "orders", params(("order" = OrderId, Path, description = "Its name.")),
+#[utoipa::path(get, path = "/orders/{order}", operation_id = "readOrder", tag = "orders", params(("order" = OrderId, Path, description = "Its name.")),
     responses(
         (status = 200, body = OrderView),
         (status = 404, description = "`not_found`", body = Problem, content_type = "application/problem+json"),

@@ -52,7 +52,7 @@ pub(in crate::http) struct StreamQuery {
 }
 
 /// Websocket: `hello`, `snapshot`, then deltas, and a tick each second. Only pages of this server may follow.
-#[utoipa::path(get, path = "/stream", tag = "live", params(StreamQuery), responses(
+#[utoipa::path(get, path = "/stream", operation_id = "followStream", tag = "live", params(StreamQuery), responses(
     (status = 101, description = "Frames follow."),
     (status = 400, description = "`websocket_expected`, `invalid_query`", body = Problem,
         content_type = "application/problem+json"),

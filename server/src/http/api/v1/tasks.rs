@@ -12,7 +12,7 @@ use crate::http::paging::{self, ListQuery, ListWanted};
 use crate::http::problem::Refused;
 
 /// Tasks, newest first: all open ones and the 10,000 that ended last.
-#[utoipa::path(get, path = "/tasks", tag = "tasks", params(ListQuery), responses(
+#[utoipa::path(get, path = "/tasks", operation_id = "listTasks", tag = "tasks", params(ListQuery), responses(
     (status = 200, body = Page<TaskView>),
     (status = 400, description = "`invalid_query`", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -26,7 +26,7 @@ pub(in crate::http) async fn list(
 }
 
 /// One task.
-#[utoipa::path(get, path = "/tasks/{task}", tag = "tasks", params(("task" = TaskId, Path, description = "Its name.")),
+#[utoipa::path(get, path = "/tasks/{task}", operation_id = "readTask", tag = "tasks", params(("task" = TaskId, Path, description = "Its name.")),
     responses(
         (status = 200, body = TaskView),
         (status = 404, description = "`not_found`", body = Problem, content_type = "application/problem+json"),

@@ -11,13 +11,13 @@ use crate::http::AppState;
 use crate::http::problem::Refused;
 
 /// All vehicles, by name.
-#[utoipa::path(get, path = "/vehicles", tag = "vehicles", responses((status = 200, body = Vec<VehicleView>)))]
+#[utoipa::path(get, path = "/vehicles", operation_id = "listVehicles", tag = "vehicles", responses((status = 200, body = Vec<VehicleView>)))]
 pub(in crate::http) async fn list(State(state): State<AppState>) -> Json<Vec<VehicleView>> {
     Json(state.hub().vehicles())
 }
 
 /// One vehicle.
-#[utoipa::path(get, path = "/vehicles/{vehicle}", tag = "vehicles", params(("vehicle" = VehicleId, Path, description = "Its name.")),
+#[utoipa::path(get, path = "/vehicles/{vehicle}", operation_id = "readVehicle", tag = "vehicles", params(("vehicle" = VehicleId, Path, description = "Its name.")),
     responses(
         (status = 200, body = VehicleView),
         (status = 404, description = "`not_found`", body = Problem, content_type = "application/problem+json"),

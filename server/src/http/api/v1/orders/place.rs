@@ -31,7 +31,7 @@ const SHOWN_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Places an order. It is answered once it is durable: from then on it survives the death of any process and is
 /// carried out once. The same key with the same body gets the same order again, however often it is sent.
-#[utoipa::path(post, path = "/orders", tag = "orders", request_body = PlaceOrder,
+#[utoipa::path(post, path = "/orders", operation_id = "placeOrder", tag = "orders", request_body = PlaceOrder,
     params(("Idempotency-Key" = String, Header, min_length = 1, max_length = 128,
         description = "Names this request: 1 to 128 visible ASCII characters, unique for each order.")),
     responses(
