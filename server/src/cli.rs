@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 
-use crate::roles;
-use crate::stop;
 use crate::telemetry::{self, LogFormat};
+use crate::{roles, stop};
 
 /// Said below every help.
 const AFTER_HELP: &str = "\
@@ -20,6 +19,13 @@ Environment:
 Exit codes: 0 done, 1 it failed and said why, 2 the command line is wrong.
 
 Hoistway commands; it does not protect. Door interlocks, obstruction sensors, vehicle scanners and emergency stops do.";
+
+const GATEWAY_HELP: &str = "\
+Example:
+  hoistway gateway --site hall.toml --id G1 --broker 10.0.0.5:1883 --data /var/lib/hoistway
+
+Only this gateway may write the PLCs of its lifts: never start two with one name. SIGINT or SIGTERM ends it; what is
+under way in a PLC is found out at the next start.";
 
 const CHECK_CONFIG_HELP: &str = "\
 Example:
@@ -75,6 +81,9 @@ pub enum Role {
     /// vehicle.
     #[command(after_help = SIMULATE_HELP)]
     Simulate(roles::simulate::Args),
+    /// Stand beside the PLCs: the one voice that they hear, and the road of its vehicles.
+    #[command(after_help = GATEWAY_HELP)]
+    Gateway(roles::gateway::GatewayArgs),
 }
 
 /// Plays the role that the command line names.
@@ -92,6 +101,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Role::Simulate(args) => {
             stop::play(|stop| roles::simulate::run(args, stop))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Role::Gateway(args) => {
+            stop::play(|stop| roles::gateway::run(args, stop))?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -3,6 +3,8 @@
 //! Whoever wants something of the control node asks through a [`ControlHandle`]: a bounded mailbox and an answer
 //! that comes within a bound.
 
+pub mod gateway;
+
 use std::time::Duration;
 
 use kernel::control::Accepted;

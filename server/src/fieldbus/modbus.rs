@@ -1,0 +1,306 @@
+//! One task per PLC address: the only one that talks to it.
+//!
+//! It reads each lift every poll period and writes between reads, a write first. Every call has a deadline, because
+//! the library has none. After a timeout or anything unexpected the connection is thrown away: a late answer would
+//! be taken for the answer to the next request. Echoes are compared here, because the library compares them in
+//! debug builds only.
+
+use std::borrow::Cow;
+use std::io;
+use std::time::Duration;
+
+use kernel::gateway::{CommandBlock, Event, WriteResult};
+use kernel::ids::LiftId;
+use kernel::plant::Lift;
+use kernel::time::Millis;
+use kernel::timing::{LIFT_POLL_PERIOD, PLC_ACK_DEADLINE};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio_modbus::client::{Client as _, Context, tcp};
+use tokio_modbus::slave::SlaveContext as _;
+use tokio_modbus::{ExceptionCode, Request, Response, Slave};
+use tokio_util::sync::CancellationToken;
+
+use super::profile::Profile;
+
+/// Slowest scan of a PLC. Requests are served once per scan.
+const SCAN_MAX: Duration = Duration::from_millis(300);
+/// A request that just missed a scan is answered after the second one; a fifth of a second more for the network and
+/// a serial line behind it.
+const CALL_DEADLINE: Duration = Duration::from_millis(2 * SCAN_MAX.as_millis() as u64 + 200);
+/// To open a connection. A PLC in the same hall answers in milliseconds; with a call it stays within the time that
+/// the gateway gives a command.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(1);
+/// The wait before the next connection doubles from the first to the longest.
+const RETRY_FIRST: Duration = Duration::from_millis(250);
+const RETRY_LONGEST: Duration = Duration::from_secs(5);
+/// Writes that wait. The gateway has one command under way per lift, so this holds one for each lift of a large
+/// serial server; beyond it a write is refused and was not sent.
+const WRITES_MAX: usize = 32;
+/// Longest reason, in characters: part of it may come from the PLC.
+const REASON_LENGTH_MAX: usize = 200;
+
+/// A lift behind the address.
+#[derive(Clone, Debug)]
+pub struct BusLift {
+    /// Which.
+    pub lift: LiftId,
+    /// Its stops.
+    pub model: Lift,
+    /// Modbus unit.
+    pub unit: u8,
+    /// Its registers.
+    pub profile: Profile,
+}
+
+/// The way to one PLC address. The task ends when it is stopped.
+#[derive(Clone, Debug)]
+pub struct Bus {
+    writes: mpsc::Sender<Write>,
+}
+
+/// Why a write was not taken: it was certainly not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BusRefusal {
+    /// Too many wait.
+    #[error("{WRITES_MAX} writes wait already")]
+    Full,
+    /// The task has ended.
+    #[error("the field bus was stopped")]
+    Stopped,
+}
+
+#[derive(Clone, Debug)]
+struct Write {
+    lift: LiftId,
+    block: CommandBlock,
+    asked_at: Instant,
+}
+
+/// Starts to talk to the PLCs at `address` (`HOST:PORT`). What is read and what becomes of writes goes into
+/// `events`; when that is full the task waits, so reads get rarer and nothing is lost. Needs a tokio runtime.
+pub fn start(
+    address: String,
+    lifts: Vec<BusLift>,
+    events: mpsc::Sender<Event>,
+    stop: CancellationToken,
+) -> Bus {
+    let (writes, queue) = mpsc::channel(WRITES_MAX);
+    let task = Task { address, lifts, events, queue };
+    tokio::spawn(async move { stop.run_until_cancelled(task.run()).await });
+    Bus { writes }
+}
+
+impl Bus {
+    /// Queues a write. What becomes of it comes as [`Event::Written`].
+    ///
+    /// # Errors
+    /// The queue is full or the task has ended: nothing was and nothing will be sent.
+    pub fn write(&self, lift: LiftId, block: CommandBlock) -> Result<(), BusRefusal> {
+        let write = Write { lift, block, asked_at: Instant::now() };
+        self.writes.try_send(write).map_err(|err| match err {
+            mpsc::error::TrySendError::Full(_) => BusRefusal::Full,
+            mpsc::error::TrySendError::Closed(_) => BusRefusal::Stopped,
+        })
+    }
+}
+
+struct Task {
+    address: String,
+    lifts: Vec<BusLift>,
+    events: mpsc::Sender<Event>,
+    queue: mpsc::Receiver<Write>,
+}
+
+/// Nobody wants to hear any more.
+struct Unheard;
+
+/// How a call ended.
+enum Call {
+    /// As asked.
+    Answered(Response),
+    /// The PLC answered that it would not.
+    Refused(ExceptionCode),
+    /// No usable answer: the connection is worth nothing any more.
+    Broken(String),
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut attempt = 0;
+        loop {
+            let ended = match self.open().await {
+                Ok(mut context) => {
+                    attempt = 0;
+                    self.serve(&mut context).await
+                }
+                Err(reason) => self.unreachable(&reason).await,
+            };
+            let wait = RETRY_FIRST.saturating_mul(1 << u32::min(attempt, 5)).min(RETRY_LONGEST);
+            attempt += 1;
+            if ended.is_err() || self.stand_by(wait).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<Context, String> {
+        let connecting = timeout(CONNECT_DEADLINE, TcpStream::connect(&self.address)).await;
+        let stream = match connecting {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(err)) => return Err(format!("no connection to {}: {err}", self.address)),
+            Err(_) => return Err(format!("no connection to {} within 1 s", self.address)),
+        };
+        // A half-open connection could hold the one place that many serial servers have: close by reset.
+        let options = stream.set_nodelay(true).and_then(|()| stream.set_zero_linger());
+        options
+            .map_err(|err: io::Error| format!("the socket to {} cannot be set up: {err}", self.address))?;
+        Ok(tcp::attach(stream))
+    }
+
+    async fn unreachable(&self, reason: &str) -> Result<(), Unheard> {
+        for lift in &self.lifts {
+            self.read_failed(&lift.lift, reason).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits without connection. A write is answered at once: it was not sent.
+    async fn stand_by(&mut self, wait: Duration) -> Result<(), Unheard> {
+        let until = Instant::now() + wait;
+        loop {
+            tokio::select! {
+                () = sleep_until(until) => return Ok(()),
+                write = self.queue.recv() => {
+                    let write = write.ok_or(Unheard)?;
+                    self.written(&write, WriteResult::NotSent).await?;
+                }
+            }
+        }
+    }
+
+    /// Reads and writes until the connection breaks.
+    async fn serve(&mut self, context: &mut Context) -> Result<(), Unheard> {
+        let mut tick = interval(Duration::from_millis(LIFT_POLL_PERIOD.0));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let broken = tokio::select! {
+                biased;
+                write = self.queue.recv() => self.perform(context, write.ok_or(Unheard)?).await?,
+                _ = tick.tick() => self.poll(context).await?,
+            };
+            if let Some(reason) = broken {
+                return self.unreachable(&reason).await;
+            }
+        }
+    }
+
+    /// Reads each lift once, with writes in between. The reason, when the connection broke.
+    async fn poll(&mut self, context: &mut Context) -> Result<Option<String>, Unheard> {
+        for idx in 0..self.lifts.len() {
+            while let Ok(write) = self.queue.try_recv() {
+                let broken = self.perform(context, write).await?;
+                if broken.is_some() {
+                    return Ok(broken);
+                }
+            }
+            let Some(lift) = self.lifts.get(idx) else { break };
+            let window = lift.profile.status_window();
+            let request = Request::ReadHoldingRegisters(window.start, window.count);
+            match call(context, lift.unit, request).await {
+                Call::Answered(Response::ReadHoldingRegisters(words)) => {
+                    match lift.profile.decode_status(&lift.model, &words) {
+                        Ok(status) => self.tell(Event::Read { lift: lift.lift.clone(), status }).await?,
+                        Err(err) => self.read_failed(&lift.lift, &err.to_string()).await?,
+                    }
+                }
+                Call::Answered(other) => return Ok(Some(format!("a read was answered with {other:?}"))),
+                Call::Refused(code) if is_orderly(code) => {
+                    self.read_failed(&lift.lift, &refusal(code)).await?;
+                }
+                Call::Refused(code) => return Ok(Some(refusal(code))),
+                Call::Broken(reason) => return Ok(Some(reason)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes one command block in one request. The reason, when the connection broke.
+    async fn perform(&self, context: &mut Context, write: Write) -> Result<Option<String>, Unheard> {
+        let Some(lift) = self.lifts.iter().find(|it| it.lift == write.lift) else {
+            return self.written(&write, WriteResult::NotSent).await.map(|()| None);
+        };
+        // The gateway has given it up by now; it must not run after that.
+        if Millis(u64::try_from(write.asked_at.elapsed().as_millis()).unwrap_or(u64::MAX)) >= PLC_ACK_DEADLINE
+        {
+            return self.written(&write, WriteResult::NotSent).await.map(|()| None);
+        }
+        let words = lift.profile.encode_command(&write.block);
+        let window = lift.profile.command_window();
+        let request = Request::WriteMultipleRegisters(window.start, Cow::Owned(words));
+        let (result, broken) = match call(context, lift.unit, request).await {
+            Call::Answered(Response::WriteMultipleRegisters(start, count))
+                if (start, count) == (window.start, window.count) =>
+            {
+                (WriteResult::Confirmed, None)
+            }
+            Call::Answered(other) => {
+                (WriteResult::Unknown, Some(format!("a write was answered with {other:?}")))
+            }
+            Call::Refused(code) if is_orderly(code) => {
+                tracing::warn!(lift = %lift.lift, "a command was not taken: {}", refusal(code));
+                (WriteResult::NotSent, None)
+            }
+            Call::Refused(code) => (WriteResult::Unknown, Some(refusal(code))),
+            Call::Broken(reason) => (WriteResult::Unknown, Some(reason)),
+        };
+        self.written(&write, result).await?;
+        Ok(broken)
+    }
+
+    async fn written(&self, write: &Write, result: WriteResult) -> Result<(), Unheard> {
+        self.tell(Event::Written { lift: write.lift.clone(), number: write.block.number, result }).await
+    }
+
+    async fn read_failed(&self, lift: &LiftId, reason: &str) -> Result<(), Unheard> {
+        let reason = reason.chars().take(REASON_LENGTH_MAX).collect();
+        self.tell(Event::ReadFailed { lift: lift.clone(), reason }).await
+    }
+
+    async fn tell(&self, event: Event) -> Result<(), Unheard> {
+        self.events.send(event).await.map_err(|_| Unheard)
+    }
+}
+
+async fn call(context: &mut Context, unit: u8, request: Request<'_>) -> Call {
+    context.set_slave(Slave(unit));
+    match timeout(CALL_DEADLINE, context.call(request)).await {
+        Ok(Ok(Ok(response))) => Call::Answered(response),
+        Ok(Ok(Err(code))) => Call::Refused(code),
+        Ok(Err(err)) => Call::Broken(format!("the connection broke: {err}")),
+        Err(_) => Call::Broken(format!("no answer within {} ms", CALL_DEADLINE.as_millis())),
+    }
+}
+
+/// The PLC, or what stands before it, says that it certainly did nothing, and the connection is sound.
+fn is_orderly(code: ExceptionCode) -> bool {
+    match code {
+        ExceptionCode::IllegalFunction
+        | ExceptionCode::IllegalDataAddress
+        | ExceptionCode::IllegalDataValue
+        | ExceptionCode::ServerDeviceBusy => true,
+        // 0x04 may have happened half way, 0x05 runs on, after 0x0A and 0x0B an earlier answer may still be on the
+        // wire.
+        ExceptionCode::ServerDeviceFailure
+        | ExceptionCode::Acknowledge
+        | ExceptionCode::MemoryParityError
+        | ExceptionCode::GatewayPathUnavailable
+        | ExceptionCode::GatewayTargetDevice
+        | ExceptionCode::Custom(_) => false,
+    }
+}
+
+fn refusal(code: ExceptionCode) -> String {
+    format!("the PLC answered exception {:#04x}, {code}", u8::from(code))
+}

@@ -1,0 +1,85 @@
+//! The role `gateway`: beside the PLCs, the one voice that they hear, and the road of its vehicles.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use kernel::ids::{GatewayId, LiftId};
+use sqlx::SqlitePool;
+use tokio_util::sync::CancellationToken;
+
+use crate::fieldbus::profile_named;
+use crate::shell::gateway::{self, GatewayOptions, PlcLink, Running};
+use crate::site::{self, HostPort, SiteFile};
+use crate::store;
+
+/// What the command line gives.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GatewayArgs {
+    /// The site file, TOML.
+    #[arg(long, value_name = "FILE")]
+    pub site: PathBuf,
+    /// Which gateway of the site this is.
+    #[arg(long, value_name = "NAME")]
+    pub id: String,
+    /// The MQTT broker.
+    #[arg(long, value_name = "HOST:PORT", env = "HOISTWAY_BROKER", default_value = "127.0.0.1:1883")]
+    pub broker: HostPort,
+    /// Where the gateway keeps its marks; created when missing. Never share it between gateways.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+}
+
+/// Plays the role until `stop` is cancelled.
+///
+/// # Errors
+/// The site file is not sound, has no such gateway, or the store cannot be used.
+pub async fn run(args: GatewayArgs, stop: CancellationToken) -> anyhow::Result<()> {
+    let site = site::read(&args.site)?;
+    let id = named(&site, &args.id)?;
+    let pool = open_store(&args.data, &id).await?;
+    let running = start(&site, &args.id, &args.broker, pool.clone(), &BTreeMap::new(), stop).await?;
+    tracing::info!(gateway = %id, broker = %args.broker, "the gateway is at work");
+    let ended = running.wait().await;
+    pool.close().await;
+    ended
+}
+
+fn named(site: &SiteFile, id: &str) -> anyhow::Result<GatewayId> {
+    let known: Vec<&str> = site.plant.gateways.iter().map(GatewayId::as_str).collect();
+    let found = site.plant.gateways.iter().find(|it| it.as_str() == id);
+    found.cloned().with_context(|| {
+        format!("site {} has no gateway \"{id}\", only {}", site.plant.site, known.join(", "))
+    })
+}
+
+async fn open_store(data: &Path, id: &GatewayId) -> anyhow::Result<SqlitePool> {
+    std::fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
+    store::open(&data.join(format!("gateway-{id}.db"))).await
+}
+
+/// Starts a gateway of a site. `plc_addresses` replaces the addresses of the site file, for simulated PLCs on free
+/// ports.
+///
+/// # Errors
+/// The site has no such gateway, a profile cannot work, or the store cannot be read.
+pub async fn start(
+    site: &SiteFile,
+    id: &str,
+    broker: &HostPort,
+    pool: SqlitePool,
+    plc_addresses: &BTreeMap<LiftId, SocketAddr>,
+    stop: CancellationToken,
+) -> anyhow::Result<Running> {
+    let id = named(site, id)?;
+    let mut plcs = BTreeMap::new();
+    for (lift, plc) in &site.plcs {
+        let profile = profile_named(&plc.profile, &site.profiles).with_context(|| format!("lift {lift}"))?;
+        let address = plc_addresses.get(lift).map_or_else(|| plc.address.to_string(), SocketAddr::to_string);
+        plcs.insert(lift.clone(), PlcLink { address, unit: plc.unit, profile });
+    }
+    let options = GatewayOptions { broker_host: broker.host.clone(), broker_port: broker.port, pool, plcs };
+    gateway::start(Arc::new(site.plant.clone()), id, options, stop).await
+}
