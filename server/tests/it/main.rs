@@ -9,10 +9,13 @@
 
 mod asyncapi;
 mod brokers;
+mod fieldbus;
+mod gateway;
 mod journal;
 mod live;
 mod messaging;
 mod openapi;
+mod plc;
 mod rest;
 mod simulate;
 mod tidy;

@@ -1,0 +1,123 @@
+//! The field bus against a PLC that misbehaves on the wire.
+
+use kernel::gateway::{CommandBlock, Event, WriteResult};
+use kernel::ids::LiftId;
+use kernel::lift::LiftAction;
+use kernel::plant::Lift;
+use server::fieldbus::modbus::{self, Bus, BusLift};
+use server::fieldbus::profile::Profile;
+use server::site;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::brokers::{PATIENCE, free_address, until};
+use crate::plc::{OnWrite, Plc};
+
+fn a_lift() -> (LiftId, Lift) {
+    let plant = site::parse(site::SMALL, "small.toml").unwrap().plant;
+    plant.lifts.into_iter().next().unwrap()
+}
+
+fn start(address: String, stop: &CancellationToken) -> (Bus, Receiver<Event>) {
+    let (lift, model) = a_lift();
+    let lifts = vec![BusLift { lift, model, unit: 1, profile: Profile::built_in() }];
+    let (tx, events) = mpsc::channel(64);
+    (modbus::start(address, lifts, tx, stop.clone()), events)
+}
+
+async fn next(events: &mut Receiver<Event>) -> Event {
+    timeout(PATIENCE, events.recv()).await.expect("something happens").expect("the bus lives")
+}
+
+async fn next_read(events: &mut Receiver<Event>) -> kernel::lift::LiftStatus {
+    loop {
+        if let Event::Read { status, .. } = next(events).await {
+            return status;
+        }
+    }
+}
+
+async fn next_failure(events: &mut Receiver<Event>) -> String {
+    loop {
+        if let Event::ReadFailed { reason, .. } = next(events).await {
+            return reason;
+        }
+    }
+}
+
+async fn next_result(events: &mut Receiver<Event>) -> (u16, WriteResult) {
+    loop {
+        if let Event::Written { number, result, .. } = next(events).await {
+            return (number, result);
+        }
+    }
+}
+
+const OPEN: CommandBlock = CommandBlock { number: 7, action: LiftAction::OpenDoor, floor: 1 };
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_end_of_a_write_is_told_apart() {
+    // How the PLC answers; what the write is; whether the connection is thrown away; whether the PLC ran it.
+    let rows = [
+        (OnWrite::Confirm, WriteResult::Confirmed, false, true),
+        (OnWrite::RunAndHangUp, WriteResult::Unknown, true, true),
+        (OnWrite::HangUp, WriteResult::Unknown, true, false),
+        (OnWrite::AnswerLate, WriteResult::Unknown, true, true),
+        (OnWrite::EchoWrongAddress, WriteResult::Unknown, true, true),
+        (OnWrite::Except(0x01), WriteResult::NotSent, false, false),
+        (OnWrite::Except(0x02), WriteResult::NotSent, false, false),
+        (OnWrite::Except(0x03), WriteResult::NotSent, false, false),
+        (OnWrite::Except(0x04), WriteResult::Unknown, true, false),
+        (OnWrite::Except(0x05), WriteResult::Unknown, true, false),
+        (OnWrite::Except(0x06), WriteResult::NotSent, false, false),
+        (OnWrite::Except(0x0A), WriteResult::Unknown, true, false),
+        (OnWrite::Except(0x0B), WriteResult::Unknown, true, false),
+    ];
+    for (on_write, expected, reconnects, runs) in rows {
+        let (plc, stop) = (Plc::start().await, CancellationToken::new());
+        plc.with(|it| it.on_write = on_write);
+        let (bus, mut events) = start(plc.address.to_string(), &stop);
+        next_read(&mut events).await;
+        bus.write(a_lift().0, OPEN).unwrap();
+        assert_eq!(next_result(&mut events).await, (7, expected), "{on_write:?}");
+        // Reads go on, and what they show is right: no late answer was taken for theirs.
+        let status = next_read(&mut events).await;
+        assert_eq!(status.accepted, if runs { 7 } else { 0 }, "{on_write:?}");
+        assert_eq!(plc.with(|it| it.connections), if reconnects { 2 } else { 1 }, "{on_write:?}");
+        assert_eq!(plc.with(|it| it.ran.clone()), if runs { vec![7] } else { vec![] }, "{on_write:?}");
+        assert_eq!(plc.with(|it| it.open_most), 1, "one connection at a time");
+        stop.cancel();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_without_connection_was_not_sent() {
+    let stop = CancellationToken::new();
+    let (bus, mut events) = start(free_address().to_string(), &stop);
+    let reason = next_failure(&mut events).await;
+    assert!(reason.starts_with("no connection to 127.0.0.1:"), "{reason}");
+    bus.write(a_lift().0, OPEN).unwrap();
+    assert_eq!(next_result(&mut events).await, (7, WriteResult::NotSent));
+    stop.cancel();
+    until("the bus ends", || bus.write(a_lift().0, OPEN) == Err(modbus::BusRefusal::Stopped)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_told_with_register_and_value() {
+    let (plc, stop) = (Plc::start().await, CancellationToken::new());
+    let (_bus, mut events) = start(plc.address.to_string(), &stop);
+    next_read(&mut events).await;
+    plc.with(|it| it.status[2] = 0);
+    let expected = "register 2 (status.door) holds 0: 1 closed, 2 opening, 3 open, 4 closing, 5 obstructed";
+    assert_eq!(next_failure(&mut events).await, expected);
+    plc.with(|it| it.read_exception = Some(0x02));
+    while next_failure(&mut events).await != "the PLC answered exception 0x02, Illegal data address" {}
+    plc.with(|it| {
+        it.status[2] = 1;
+        it.read_exception = None;
+    });
+    next_read(&mut events).await;
+    assert_eq!(plc.with(|it| it.connections), 1, "the connection was sound all the time");
+    stop.cancel();
+}

@@ -1,0 +1,279 @@
+//! The role `gateway` between a real broker and a PLC on a real socket.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use kernel::gateway::Marks;
+use kernel::ids::{CommandId, Generation, LiftId, NodeId, SessionId, TaskId, VehicleId};
+use kernel::lease::{FencingToken, LeaseNonce};
+use kernel::lift::LiftAction;
+use kernel::time::Millis;
+use kernel::vehicle::{Instruction, VehicleCommand};
+use kernel::wire::gateway::{
+    GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, SessionRef, Verdict,
+};
+use server::messaging::codec::{ForVehicle, decode, decode_for_vehicle, encode};
+use server::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, broker, connect};
+use server::shell::gateway::Running;
+use server::site::{self, SiteFile};
+use server::{clock, roles, store};
+use sqlx::SqlitePool;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::brokers::{Mosquitto, PATIENCE, client, until};
+use crate::plc::{OnWrite, Plc};
+
+/// A gateway of the small site, and what control and a vehicle hear.
+struct Hall {
+    site: SiteFile,
+    broker: SocketAddr,
+    plc: Plc,
+    pool: SqlitePool,
+    gateway: Option<Running>,
+    stop: CancellationToken,
+    control: Link,
+    heard: Receiver<Incoming>,
+    _dir: tempfile::TempDir,
+}
+
+impl Hall {
+    async fn open(broker: SocketAddr) -> Self {
+        let site = site::parse(site::SMALL, "small.toml").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let pool = store::open(&dir.path().join("store.db")).await.unwrap();
+        let plc = Plc::start().await;
+        let options = LinkOptions {
+            subscriptions: vec![Subscription { filter: "hoistway/v1/small/#".to_owned(), reliable: true }],
+            ..client(broker, "control")
+        };
+        let (control, heard) = connect(options, Outbox::memory());
+        let stop = CancellationToken::new();
+        let gateway = Some(start(&site, broker, &plc, &pool, &stop).await);
+        Self { site, broker, plc, pool, gateway, stop, control, heard, _dir: dir }
+    }
+
+    async fn restart(&mut self) {
+        self.stop().await.unwrap();
+        self.stop = CancellationToken::new();
+        self.gateway = Some(start(&self.site, self.broker, &self.plc, &self.pool, &self.stop).await);
+    }
+
+    async fn stop(&mut self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        timeout(PATIENCE, self.gateway.take().unwrap().wait()).await.expect("it ends")
+    }
+
+    fn lift(&self) -> LiftId {
+        self.site.plant.lifts.keys().next().unwrap().clone()
+    }
+
+    async fn next(&mut self, ending: &str) -> (String, Vec<u8>) {
+        loop {
+            let news = timeout(PATIENCE, self.heard.recv()).await.expect("something is heard").unwrap();
+            if let Incoming::Message { topic, payload } = news
+                && topic.ends_with(ending)
+            {
+                return (topic, payload.to_vec());
+            }
+        }
+    }
+
+    /// The first status in which the lift is as wanted.
+    async fn reading(&mut self, wanted: impl Fn(&LiftReading) -> bool) -> LiftReading {
+        loop {
+            let (topic, payload) = self.next("/status").await;
+            let status: GatewayStatus = decode(&topic, &payload).unwrap();
+            let reading = status.lifts.into_iter().next().unwrap();
+            if reading.status.is_some() && wanted(&reading) {
+                return reading;
+            }
+        }
+    }
+
+    async fn outcome(&mut self) -> Outcome {
+        let (topic, payload) = self.next("/outcome").await;
+        decode(&topic, &payload).unwrap()
+    }
+
+    async fn send(&self, id: &str, command: GatewayCommand) {
+        let payload = encode(command, clock::now().wall).unwrap();
+        let road = Road::Reliable { key: id.to_owned(), valid_for: Millis(2500) };
+        let topic = "hoistway/v1/small/gateway/G1/command".to_owned();
+        self.control.publish(Publish { topic, payload, road, retain: false }).await.unwrap();
+    }
+
+    fn command(&self, id: &str, reading: &LiftReading, serial: u64) -> LiftCommand {
+        let status = reading.status.clone().unwrap();
+        LiftCommand {
+            id: CommandId::try_new(id).unwrap(),
+            lift: self.lift(),
+            action: LiftAction::OpenDoor,
+            floor: status.floor.clone(),
+            holder: NodeId::try_new("A").unwrap(),
+            sequence: serial,
+            token: FencingToken { epoch: reading.epoch, serial },
+            nonce: LeaseNonce(serial),
+            session: SessionRef {
+                session: SessionId::try_new("S1").unwrap(),
+                generation: Generation(1),
+                task: TaskId::try_new("T1").unwrap(),
+                claim: Generation(1),
+                link: Generation(1),
+                vehicle: VehicleId::try_new("V01").unwrap(),
+            },
+            read: reading.read,
+            expects: status.expectation(),
+            valid_for_ms: Millis(2500),
+        }
+    }
+}
+
+async fn start(
+    site: &SiteFile,
+    broker: SocketAddr,
+    plc: &Plc,
+    pool: &SqlitePool,
+    stop: &CancellationToken,
+) -> Running {
+    let plcs: BTreeMap<LiftId, SocketAddr> = site.plcs.keys().map(|it| (it.clone(), plc.address)).collect();
+    let broker = broker.to_string().parse().unwrap();
+    roles::gateway::start(site, "G1", &broker, pool.clone(), &plcs, stop.clone()).await.unwrap()
+}
+
+fn verdict(outcome: &Outcome) -> (&str, &Verdict) {
+    (outcome.command.as_str(), &outcome.verdict)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lift_command_is_run_once_and_told_over_both_brokers() {
+    let mosquitto = Mosquitto::start().await;
+    let embedded = broker::start("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    for address in [embedded.address(), mosquitto.address] {
+        let mut hall = Hall::open(address).await;
+        let reading = hall.reading(|_| true).await;
+        let command = hall.command("C1", &reading, 1);
+        for _ in 0..2 {
+            hall.send("C1", GatewayCommand::Lift(command.clone())).await;
+            let outcome = hall.outcome().await;
+            assert_eq!(verdict(&outcome), ("C1", &Verdict::Accepted));
+        }
+        let stale = LiftCommand { id: CommandId::try_new("C0").unwrap(), ..hall.command("C0", &reading, 0) };
+        hall.send("C0", GatewayCommand::Lift(stale)).await;
+        let refused = Verdict::Refused { reason: GatewayRefusal::StaleToken };
+        assert_eq!(verdict(&hall.outcome().await), ("C0", &refused));
+        assert_eq!(hall.plc.with(|it| it.ran.clone()), [1], "run once");
+        hall.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vehicle_command_is_passed_on() {
+    let mosquitto = Mosquitto::start().await;
+    let mut hall = Hall::open(mosquitto.address).await;
+    hall.reading(|_| true).await;
+    let vehicle = hall.site.plant.vehicles.keys().next().unwrap().clone();
+    let command = VehicleCommand {
+        id: CommandId::try_new("C1").unwrap(),
+        vehicle: vehicle.clone(),
+        sequence: 1,
+        task: None,
+        step: 0,
+        claim: Generation(1),
+        link: Generation(1),
+        valid_for_ms: Millis::seconds(60),
+        instruction: Instruction::OpenLink,
+    };
+    hall.send("C1", GatewayCommand::Vehicle(command.clone())).await;
+    let (topic, payload) = hall.next(&format!("vehicle/{vehicle}/command")).await;
+    let passed = decode_for_vehicle(&hall.site.plant.site, &vehicle, &topic, &payload);
+    assert_eq!(passed, Ok(ForVehicle::Command(command)));
+    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Forwarded));
+    hall.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unanswered_write_is_settled_by_the_echo() {
+    let mosquitto = Mosquitto::start().await;
+    let mut hall = Hall::open(mosquitto.address).await;
+    let reading = hall.reading(|_| true).await;
+    hall.plc.with(|it| it.on_write = OnWrite::RunAndHangUp);
+    let command = hall.command("C1", &reading, 1);
+    hall.send("C1", GatewayCommand::Lift(command)).await;
+    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Unknown));
+    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Ran));
+    hall.plc.with(|it| it.on_write = OnWrite::HangUp);
+    let reading = hall.reading(|it| it.verifying.is_none() && it.age_ms < Millis(500)).await;
+    let command = LiftCommand { action: LiftAction::CloseDoor, ..hall.command("C2", &reading, 2) };
+    hall.send("C2", GatewayCommand::Lift(command)).await;
+    assert_eq!(verdict(&hall.outcome().await), ("C2", &Verdict::Unknown));
+    assert_eq!(verdict(&hall.outcome().await), ("C2", &Verdict::NotSent));
+    assert_eq!(hall.plc.with(|it| it.ran.clone()), [1]);
+    hall.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_understood_is_counted_and_survived() {
+    let mosquitto = Mosquitto::start().await;
+    let mut hall = Hall::open(mosquitto.address).await;
+    let reading = hall.reading(|_| true).await;
+    for payload in [
+        "",
+        "hello",
+        r#"{"version":"9.0"}"#,
+        r#"{"version":"1.0","sentAt":"1970-01-01T00:00:00Z","body":{}}"#,
+    ] {
+        let road = Road::Reliable { key: format!("bad {payload}"), valid_for: Millis::seconds(60) };
+        let topic = "hoistway/v1/small/gateway/G1/command".to_owned();
+        let payload = payload.as_bytes().to_vec();
+        hall.control.publish(Publish { topic, payload, road, retain: false }).await.unwrap();
+    }
+    until("all are counted", || hall.gateway.as_ref().unwrap().messages_rejected() == 4).await;
+    let later = hall.reading(|it| it.read.tick > reading.read.tick).await;
+    let command = hall.command("C1", &later, 1);
+    hall.send("C1", GatewayCommand::Lift(command)).await;
+    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Accepted));
+    hall.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn marks_survive_a_restart_and_bad_ones_stop_it() {
+    let mosquitto = Mosquitto::start().await;
+    let mut hall = Hall::open(mosquitto.address).await;
+    let first = hall.reading(|_| true).await;
+    let command = hall.command("C1", &first, 5);
+    hall.send("C1", GatewayCommand::Lift(command)).await;
+    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Accepted));
+    hall.restart().await;
+    let second = hall.reading(|it| it.read.boot > first.read.boot).await;
+    hall.send("C2", GatewayCommand::Lift(hall.command("C2", &second, 4))).await;
+    let refused = Verdict::Refused { reason: GatewayRefusal::StaleToken };
+    assert_eq!(verdict(&hall.outcome().await), ("C2", &refused), "the token outlived the restart");
+    let text: String =
+        sqlx::query_scalar("SELECT marks FROM gateway_marks").fetch_one(&hall.pool).await.unwrap();
+    let marks: Marks = serde_json::from_str(&text).unwrap();
+    assert_eq!(marks.boot, 2);
+    sqlx::query("UPDATE gateway_marks SET marks = '{'").execute(&hall.pool).await.unwrap();
+    let plcs = hall.site.plcs.keys().map(|it| (it.clone(), hall.plc.address)).collect();
+    let broker = hall.broker.to_string().parse().unwrap();
+    let stop = CancellationToken::new();
+    let refused = roles::gateway::start(&hall.site, "G1", &broker, hall.pool.clone(), &plcs, stop).await;
+    assert_eq!(refused.unwrap_err().to_string(), "the marks of gateway G1 cannot be understood");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_cannot_remember_writes_nothing() {
+    let mosquitto = Mosquitto::start().await;
+    let mut hall = Hall::open(mosquitto.address).await;
+    let reading = hall.reading(|_| true).await;
+    let refuse =
+        "CREATE TRIGGER refuse BEFORE INSERT ON gateway_marks BEGIN SELECT RAISE(ABORT, 'disk'); END";
+    sqlx::query(refuse).execute(&hall.pool).await.unwrap();
+    let command = hall.command("C1", &reading, 1);
+    hall.send("C1", GatewayCommand::Lift(command)).await;
+    let ended = timeout(PATIENCE, hall.gateway.take().unwrap().wait()).await.expect("it ends by itself");
+    let ended = ended.unwrap_err().to_string();
+    assert!(ended.starts_with("the gateway's marks cannot be stored"), "{ended}");
+    assert_eq!(hall.plc.with(|it| it.ran.clone()), [] as [u16; 0]);
+}
