@@ -9,7 +9,7 @@ LISTEN ?= 127.0.0.1:8080
 help: ## Say what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
-run: bundle ## Build everything and start the demonstration site on http://$(LISTEN)
+run: bundle ## Build everything and start the demonstration site (LISTEN=127.0.0.1:8080)
 	cargo build --locked -p server --bin hoistway
 	exec target/debug/hoistway demo --listen $(LISTEN)
 

@@ -151,8 +151,8 @@ pub fn loopback(address: SocketAddr) -> anyhow::Result<SocketAddr> {
     }
     let port = address.port();
     bail!(
-        "refusing to listen on {address}: without accounts, whoever reaches this port could move vehicles; \
-         use 127.0.0.1:{port} or [::1]:{port}, and a tunnel to reach it from elsewhere"
+        "will not listen on {address}: there are no accounts yet, so whoever reached it could move lifts and \
+         vehicles; use 127.0.0.1:{port} or [::1]:{port}, and a tunnel to reach it from elsewhere"
     )
 }
 

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, UNIX_EPOCH};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use tokio::net::TcpListener;
 
 use super::{AppState, router};
+use crate::cli::loopback;
 
 /// A stop takes at most so long: requests in flight end, websockets close, the rest is cut off.
 pub const STOP_BOUND: Duration = Duration::from_secs(5);
@@ -16,13 +17,7 @@ pub const STOP_BOUND: Duration = Duration::from_secs(5);
 /// # Errors
 /// The address is not loopback, or it cannot be listened on.
 pub async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    if !address.ip().is_loopback() {
-        bail!(
-            "will not listen on {address}: there are no accounts yet, so whoever reached it could command lifts. Use \
-             a loopback address such as 127.0.0.1:{}",
-            address.port()
-        );
-    }
+    let address = loopback(address)?;
     TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen on {address}; is another server running there? Choose another port")
     })

@@ -57,7 +57,8 @@ pub enum InvalidTopic {
 }
 
 impl GatewayRoad {
-    const ALL: [Self; 3] = [Self::Command, Self::Outcome, Self::Status];
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Command, Self::Outcome, Self::Status];
 
     fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +70,8 @@ impl GatewayRoad {
 }
 
 impl VehicleRoad {
-    const ALL: [Self; 6] =
+    /// Each of them.
+    pub const ALL: [Self; 6] =
         [Self::Command, Self::Ack, Self::Result, Self::Heartbeat, Self::Telemetry, Self::Presence];
 
     fn as_str(self) -> &'static str {

@@ -12,10 +12,11 @@ use super::limits::{self as limit, Count};
 use super::problem::Problems;
 use super::reader::{Names, Table, text_of};
 use super::{SiteFile, installation, ways};
+use crate::fieldbus::profile::{self, Profile, Registers};
 use crate::spelling::nearest;
 
 /// The register profile that is built in.
-pub(super) const BUILT_IN_PROFILE: &str = "hoistway-plc";
+pub(super) use profile::BUILT_IN as BUILT_IN_PROFILE;
 
 /// Every name that the file declares.
 pub(super) struct Declared {
@@ -227,12 +228,25 @@ fn profiles(problems: &mut Problems, root: &mut Table<'_>) -> BTreeMap<String, t
         }
         match plain(value) {
             Some(toml::Value::Table(table)) => {
+                registers(problems, &path, &table);
                 found.insert(name.to_owned(), table);
             }
             Some(_) | None => problems.report(&path, "must be a table of registers"),
         }
     }
     found
+}
+
+/// Reports what is wrong with a register profile.
+fn registers(problems: &mut Problems, path: &str, table: &toml::Table) {
+    match table.clone().try_into::<Registers>() {
+        Err(error) => problems.report(path, error.message().trim_end()),
+        Ok(registers) => {
+            for reason in Profile::try_new(registers).err().into_iter().flatten() {
+                problems.report(path, reason.to_string());
+            }
+        }
+    }
 }
 
 /// The value without its places in the file.

@@ -137,6 +137,15 @@ fn keys_and_values_are_checked() {
             ("127.0.0.1:1502", "127.0.0.1"),
             ("[vehicles]", "[link_budget]\ntransport_s = 0\n[vehicles]"),
             ("kind = \"transition\"", "kind = \"quiet\""),
+            ("[vehicles]", "[profiles.hoistway-plc]\n[vehicles]"),
+            (
+                "[vehicles]",
+                "[profiles.acme.command]\nnumber = 1\naction = 2\nfloor = 4\n[profiles.acme.status]\nfloor = 1\nlevelled = 11\ndoor = 12\nmotion = 13\nmode = 14\nfault = 15\naccepted = 16\ncompleted = 17\nboot = 18\nheartbeat = 19\noccupied = 400\n[vehicles]",
+            ),
+            (
+                "[vehicles]",
+                "[profiles.acme.command]\nnumber = 1\nfloor = 2\n[profiles.acme.status]\n[vehicles]",
+            ),
         ],
         expect_file!["../../tests/it/expect/site-values.txt"],
     );

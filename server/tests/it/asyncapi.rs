@@ -7,12 +7,14 @@ mod yaml;
 
 use std::collections::BTreeSet;
 
+use kernel::ids::{GatewayId, NodeId, SiteId, VehicleId};
 use kernel::vehicle::{Heartbeat, Presence, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
 use kernel::wire::Envelope;
 use kernel::wire::gateway::{ControlBeat, GatewayCommand, GatewayStatus, Outcome};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use server::messaging::topics::{GatewayRoad, Topic, VehicleRoad};
 
 use self::schema::Schemas;
 
@@ -105,4 +107,27 @@ fn each_reference_leads_somewhere() {
         open.extend(value.as_object().into_iter().flat_map(|it| it.values()));
         open.extend(value.as_array().into_iter().flatten());
     }
+}
+
+#[test]
+fn channels_are_the_topics_in_use() {
+    let document = document();
+    let site = SiteId::try_new("demo").unwrap();
+    let channels = document["channels"].as_object().unwrap();
+    let found: BTreeSet<String> = channels
+        .values()
+        .map(|channel| channel["address"].as_str().unwrap().replace("{site}", "demo"))
+        .map(|text| ["{vehicle}", "{gateway}", "{node}"].iter().fold(text, |text, it| text.replace(it, "X")))
+        .collect();
+    for text in &found {
+        let topic = Topic::parse(&site, text).unwrap_or_else(|error| panic!("{text} {error}"));
+        assert_eq!(topic.to_text(&site), *text);
+    }
+    let vehicle = VehicleId::try_new("X").unwrap();
+    let gateway = GatewayId::try_new("X").unwrap();
+    let beat = Topic::ControlBeat(NodeId::try_new("X").unwrap());
+    let vehicles = VehicleRoad::ALL.into_iter().map(|road| Topic::Vehicle(vehicle.clone(), road));
+    let gateways = GatewayRoad::ALL.into_iter().map(|road| Topic::Gateway(gateway.clone(), road));
+    let used: BTreeSet<String> = vehicles.chain(gateways).chain([beat]).map(|it| it.to_text(&site)).collect();
+    assert_eq!(found, used);
 }
