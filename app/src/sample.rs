@@ -1,20 +1,31 @@
-//! A small site for tests.
+//! A small site for tests: two floors, one lift that is verifying, one vehicle, one task, one alarm.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use kernel::ids::{LedgerSequence, NodeId, SiteId};
-use kernel::plant::Plant;
+use kernel::alarm::{AlarmKind, Subject};
+use kernel::ids::{
+    AlarmId, CommandId, FloorId, GatewayId, Generation, LedgerSequence, LiftId, NodeId, OrderId, PointId,
+    SiteId, StationId, TaskId, VehicleId,
+};
+use kernel::lift::{DoorState, LiftMode, LiftStatus, Motion};
+use kernel::plant::{Floor, Lift, LiftStop, Plant, Point, Station};
+use kernel::task::TaskState;
+use kernel::time::Millis;
 use kernel::timing::LinkBudget;
+use kernel::vehicle::{Place, WorkState};
+use kernel::wire::gateway::Connection;
 use kernel::wire::live::Snapshot;
-use kernel::wire::view::NodeView;
+use kernel::wire::view::{
+    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeView, TaskView, VehicleView,
+};
 
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_796_020_000 + second, 0).unwrap()
 }
 
-pub(crate) fn snapshot() -> Snapshot {
-    let plant = Plant {
+pub(crate) fn bare_plant() -> Plant {
+    Plant {
         site: SiteId::try_new("test").unwrap(),
         name: "Test".to_owned(),
         time_zone: "Asia/Shanghai".to_owned(),
@@ -26,13 +37,64 @@ pub(crate) fn snapshot() -> Snapshot {
         lifts: BTreeMap::new(),
         zones: vec![],
         vehicles: BTreeMap::new(),
-        gateways: vec![],
+        gateways: vec![GatewayId::try_new("G1").unwrap()],
         link_budget: LinkBudget::REPORTED,
+    }
+}
+
+/// On each floor: station A at 0 m, waiting point W at 5 m, landing L at 8 m, station B at 20 m.
+pub(crate) fn plant() -> Plant {
+    let mut plant = bare_plant();
+    let mut stops = vec![];
+    for number in 1..=2 {
+        let floor = FloorId::try_new(&number.to_string()).unwrap();
+        plant.floors.push(Floor { id: floor.clone(), name: format!("Floor {number}") });
+        let point = |name: &str| PointId::try_new(&format!("{name}{number}")).unwrap();
+        for (name, x_mm) in [("A", 0), ("W", 5_000), ("L", 8_000), ("B", 20_000)] {
+            plant.points.insert(point(name), Point { floor: floor.clone(), x_mm, y_mm: 0 });
+        }
+        for name in ["A", "B"] {
+            let station = StationId::try_new(&format!("{name}{number}")).unwrap();
+            plant.stations.insert(station, Station { point: point(name) });
+        }
+        stops.push(LiftStop { floor, landing: point("L"), waiting: vec![point("W")] });
+    }
+    let lift = Lift {
+        gateway: GatewayId::try_new("G1").unwrap(),
+        stops,
+        travel_per_floor_ms: Millis::seconds(6),
+        door_ms: Millis::seconds(3),
+        capacity_vehicles: 1,
+        payload_kg: 2000,
     };
+    plant.lifts.insert(LiftId::try_new("L1").unwrap(), lift);
+    plant
+}
+
+pub(crate) fn task(id: &str) -> TaskView {
+    TaskView {
+        id: TaskId::try_new(id).unwrap(),
+        order: OrderId::try_new("O-1").unwrap(),
+        from: StationId::try_new("A2").unwrap(),
+        to: StationId::try_new("B1").unwrap(),
+        priority: 5,
+        state: TaskState::Created,
+        knowledge: Knowledge::Confirmed,
+        activity: Activity::WaitsForVehicle,
+        vehicle: None,
+        claimed_by: None,
+        claim: Generation(1),
+        since: at(0),
+        ack_budget_ms: Millis::seconds(28),
+        next_delivery_at: None,
+    }
+}
+
+pub(crate) fn snapshot() -> Snapshot {
     Snapshot {
         sequence: LedgerSequence(7),
         server_time: at(0),
-        plant,
+        plant: plant(),
         node: NodeView {
             id: NodeId::try_new("A").unwrap(),
             broker_connected: true,
@@ -40,9 +102,61 @@ pub(crate) fn snapshot() -> Snapshot {
             messages_rejected: 0,
             last_rejection: None,
         },
-        vehicles: vec![],
-        lifts: vec![],
-        tasks: vec![],
-        alarms: vec![],
+        vehicles: vec![vehicle()],
+        lifts: vec![lift()],
+        tasks: vec![task("T-1")],
+        alarms: vec![AlarmView {
+            id: AlarmId::try_new("AL-1").unwrap(),
+            kind: AlarmKind::LiftUnverified,
+            subject: Subject::Lift(LiftId::try_new("L1").unwrap()),
+            priority: 2,
+            detail: "no echo for command 7 in 2.5 s".to_owned(),
+            raised_at: at(-2),
+        }],
+    }
+}
+
+fn vehicle() -> VehicleView {
+    VehicleView {
+        id: VehicleId::try_new("V1").unwrap(),
+        place: Place::At { point: PointId::try_new("A1").unwrap() },
+        placed_at: Some(at(0)),
+        hearing: Hearing::Heard,
+        heard_at: Some(at(0)),
+        work: WorkState::Idle,
+        load: None,
+        task: None,
+        battery_pct: Some(80),
+        rssi_dbm: Some(-60),
+        link: Generation(1),
+        link_open: true,
+    }
+}
+
+fn lift() -> LiftView {
+    LiftView {
+        id: LiftId::try_new("L1").unwrap(),
+        gateway: GatewayId::try_new("G1").unwrap(),
+        gateway_hearing: Hearing::Heard,
+        connection: Connection::Up,
+        status: Some(LiftStatus {
+            floor: FloorId::try_new("2").unwrap(),
+            levelled: true,
+            door: DoorState::Opening,
+            motion: Motion::Still,
+            mode: LiftMode::Vehicle,
+            fault: 0,
+            accepted: 7,
+            completed: 6,
+            boot: 1,
+            heartbeat: 99,
+            occupied: false,
+        }),
+        read_at: Some(at(0)),
+        verifying: Some(CommandId::try_new("A-1-7").unwrap()),
+        lease: None,
+        session: None,
+        waiting: vec![],
+        commands: vec![],
     }
 }

@@ -1,4 +1,4 @@
-//! Every text of the screen in both languages. A text that is missing in one of them does not compile.
+//! The two languages and how one of them is chosen.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,12 @@
+//! The parts of the screen.
+
+pub(crate) mod alarms;
+pub(crate) mod budget;
+pub(crate) mod header;
+pub(crate) mod icon;
+pub(crate) mod lift_panel;
+pub(crate) mod lift_sign;
+pub(crate) mod section;
+pub(crate) mod tasks;
+pub(crate) mod vehicle_sign;
+pub(crate) mod veil;

@@ -1,0 +1,236 @@
+//! Fixed texts and those with a figure or a name in them.
+
+use super::Locale;
+
+macro_rules! texts {
+    ($($name:ident: $zh:literal, $en:literal;)*) => {
+        /// Fixed texts, by what they say in English.
+        impl Locale {$(
+            pub(crate) fn $name(self) -> &'static str {
+                match self {
+                    Self::ZhCn => $zh,
+                    Self::En => $en,
+                }
+            }
+        )*}
+    };
+}
+
+texts! {
+    skip_to_tasks: "跳到任务表", "Skip to the task table";
+    pages: "页面", "Pages";
+    overview: "总览", "Overview";
+    node: "控制节点", "control";
+    ledger: "台账", "ledger";
+    ledger_closed: "不可写", "not writable";
+    broker: "消息代理", "broker";
+    ok: "正常", "ok";
+    down: "中断", "down";
+    gateways: "网关", "gateways";
+    sequence: "序号", "seq";
+    server_clock: "服务器时间", "Server time";
+    connecting: "正在连接", "connecting";
+    live: "实时", "live";
+    stopped: "已停止", "stopped";
+    switch_language: "English", "中文";
+    to_night: "夜间", "Night";
+    to_day: "日间", "Day";
+    alarms: "报警", "Alarms";
+    no_alarms: "无报警", "No alarms";
+    all_alarms: "全部报警", "All alarms";
+    section: "楼层剖面图", "Section of the site";
+    place_unknown: "位置未知", "Place unknown";
+    station: "站点", "Station";
+    waiting_point: "等候点", "Waiting point";
+    never_heard: "尚未收到", "not heard yet";
+    carries: "载货", "carries";
+    battery: "电量", "battery";
+    lifts: "电梯", "Lifts";
+    lift: "电梯", "Lift";
+    no_lifts: "本场地没有电梯。", "This site has no lift.";
+    state: "状态", "State";
+    control: "控制权", "Control";
+    session: "乘梯", "Ride";
+    mode: "模式", "Mode";
+    plc: "PLC", "PLC";
+    gateway: "网关", "Gateway";
+    car: "轿厢", "Car";
+    car_occupied: "有物", "something inside";
+    car_empty: "空", "empty";
+    free: "无人持有", "nobody holds it";
+    no_session: "无", "none";
+    token: "令牌", "token";
+    read: "读取于", "read";
+    not_read_yet: "尚未读到", "not read yet";
+    verifying: "待校验", "verifying";
+    unreachable: "不可达", "unreachable";
+    waiting: "等候", "Waiting";
+    nobody_waits: "无人等候", "Nobody waits";
+    commands: "最近指令", "Last commands";
+    no_commands: "尚无指令", "No commands yet";
+    at: "时刻", "at";
+    issuer: "发出方", "from";
+    command: "指令", "command";
+    answer: "应答", "answer";
+    no_answer_yet: "尚无应答", "none yet";
+    vehicle: "小车", "vehicle";
+    trip: "行程", "trip";
+    waits: "已等", "waits";
+    phase: "阶段", "phase";
+    task: "任务", "task";
+    tasks: "任务", "Tasks";
+    way: "起点 → 终点", "from → to";
+    known: "确认程度", "what is known";
+    now: "当前", "now";
+    since: "历时", "since";
+    priority: "优先级", "priority";
+    budget: "应答时限", "acknowledgement budget";
+    budget_transport: "往返传输", "transport, there and back";
+    budget_execution: "执行", "execution";
+    budget_lift: "电梯", "lift";
+    budget_roaming: "漫游", "roaming";
+    no_tasks: "暂无任务。", "No tasks yet.";
+    no_tasks_hint: "WMS 通过 REST 下单,例如:", "A WMS places orders over REST, for example:";
+    no_stations: "本场地没有可下单的站点。", "This site has no two stations to carry between.";
+    no_vehicle: "未派车", "none";
+    not_live: "以下为页面生成时的状态,尚未实时更新。", "This is the state when the page was made; it is not live yet.";
+    data_stopped: "数据已停止", "Data stopped";
+    connection_lost: "连接已断开", "Connection lost";
+    old_data: "以下均为旧数据,不代表现场。正在自动重连。",
+        "Everything here is old and does not show the plant. Reconnecting by itself.";
+    other_version: "页面与服务器版本不一致,请重新加载。", "The page and the server are of different versions. Load the page again.";
+}
+
+/// Texts around figures and names.
+impl Locale {
+    pub(crate) fn counts(self, n_floors: usize, n_lifts: usize, n_vehicles: usize) -> String {
+        match self {
+            Self::ZhCn => format!("{n_floors} 层 · {n_lifts} 部电梯 · {n_vehicles} 台小车"),
+            Self::En => {
+                let many = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+                format!(
+                    "{} · {} · {}",
+                    many(n_floors, "floor"),
+                    many(n_lifts, "lift"),
+                    many(n_vehicles, "vehicle")
+                )
+            }
+        }
+    }
+
+    pub(crate) fn standing(self, n: usize) -> String {
+        match self {
+            Self::ZhCn => format!("{n} 项报警"),
+            Self::En => format!("{n} standing"),
+        }
+    }
+
+    pub(crate) fn task_counts(self, n_open: usize, n_ended: usize) -> String {
+        match self {
+            Self::ZhCn => format!("进行中 {n_open} · 已结束 {n_ended}"),
+            Self::En => format!("{n_open} open · {n_ended} ended"),
+        }
+    }
+
+    pub(crate) fn rows_left_out(self, n: usize) -> String {
+        match self {
+            Self::ZhCn => format!("另有 {n} 项未列出,可通过 REST 查询。"),
+            Self::En => format!("{n} more are not listed here; REST lists them."),
+        }
+    }
+
+    pub(crate) fn since_when(self, time: &str) -> String {
+        match self {
+            Self::ZhCn => format!("自 {time} 起"),
+            Self::En => format!("since {time}"),
+        }
+    }
+
+    pub(crate) fn floor(self, name: &str) -> String {
+        match self {
+            Self::ZhCn => format!("{name} 层"),
+            Self::En => format!("floor {name}"),
+        }
+    }
+
+    pub(crate) fn towards(self, floor: &str, up: bool) -> String {
+        match (self, up) {
+            (Self::ZhCn, true) => format!("上行,经 {floor} 层"),
+            (Self::ZhCn, false) => format!("下行,经 {floor} 层"),
+            (Self::En, true) => format!("going up, near floor {floor}"),
+            (Self::En, false) => format!("going down, near floor {floor}"),
+        }
+    }
+
+    pub(crate) fn attempt(self, n: u8, most: u8) -> String {
+        match self {
+            Self::ZhCn => format!("第 {n} 次下发(最多 {most} 次)"),
+            Self::En => format!("delivery {n} of {most}"),
+        }
+    }
+
+    pub(crate) fn next_in(self, span: &str) -> String {
+        match self {
+            Self::ZhCn => format!("{span}后重投"),
+            Self::En => format!("next in {span}"),
+        }
+    }
+
+    pub(crate) fn used_of(self, used: &str, whole: &str) -> String {
+        match self {
+            Self::ZhCn => format!("已用 {used},时限 {whole}"),
+            Self::En => format!("{used} of {whole} used"),
+        }
+    }
+
+    pub(crate) fn held_at_most(self, span: &str) -> String {
+        match self {
+            Self::ZhCn => format!("限时 {span}"),
+            Self::En => format!("at most {span}"),
+        }
+    }
+
+    pub(crate) fn age(self, text: &str) -> String {
+        match self {
+            Self::ZhCn => format!("{text}前"),
+            Self::En => format!("{text} ago"),
+        }
+    }
+
+    /// A span as people say it, never more than two units.
+    pub(crate) fn span(self, seconds: u64) -> String {
+        let (d, h, m, s) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+        match (self, d, h, m) {
+            (Self::ZhCn, 0, 0, 0) => format!("{s} 秒"),
+            (Self::ZhCn, 0, 0, _) => format!("{m} 分 {s:02} 秒"),
+            (Self::ZhCn, 0, _, _) => format!("{h} 小时 {m:02} 分"),
+            (Self::ZhCn, _, _, _) => format!("{d} 天 {h} 小时"),
+            (Self::En, 0, 0, 0) => format!("{s} s"),
+            (Self::En, 0, 0, _) => format!("{m} min {s:02} s"),
+            (Self::En, 0, _, _) => format!("{h} h {m:02} min"),
+            (Self::En, _, _, _) => format!("{d} d {h} h"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_at_most_two_units() {
+        let rows = [
+            (0, "0 秒", "0 s"),
+            (59, "59 秒", "59 s"),
+            (161, "2 分 41 秒", "2 min 41 s"),
+            (7_500, "2 小时 05 分", "2 h 05 min"),
+            (180_000, "2 天 2 小时", "2 d 2 h"),
+        ];
+        for (seconds, zh, en) in rows {
+            assert_eq!(
+                (Locale::ZhCn.span(seconds), Locale::En.span(seconds)),
+                (zh.to_owned(), en.to_owned())
+            );
+        }
+    }
+}

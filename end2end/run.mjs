@@ -1,0 +1,255 @@
+// The browser test: one order from REST to the screen, and what an operator relies on.
+//
+// HOISTWAY_URL   address of a running `hoistway demo` (required)
+// HOISTWAY_PID   its process id: the test stops and continues it to see the veil come and go (required)
+// CHROMIUM       the browser, if it is not where Debian puts it
+// HOISTWAY_SHOTS folder for screenshots, if they are wanted
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import AxeBuilder from "@axe-core/playwright";
+import { chromium } from "playwright-core";
+
+const url = need("HOISTWAY_URL").replace(/\/$/, "");
+const pid = Number(need("HOISTWAY_PID"));
+const executablePath =
+  process.env.CHROMIUM ??
+  ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((it) => fs.existsSync(it));
+assert.ok(executablePath, "no Chromium found: install it (Debian: apt-get install chromium) or set CHROMIUM");
+
+const SHORT_MS = 20_000;
+// An order drives two halls, rides a lift and perhaps waits for it.
+const ORDER_MS = 240_000;
+// Antialiasing and dithering stay below this distance of the highest to the lowest channel.
+const GREY_MAX = 40;
+
+function need(name) {
+  const value = process.env[name];
+  if (value) return value;
+  console.error(`${name} is not set; see the head of run.mjs`);
+  process.exit(2);
+}
+
+const profile = fs.mkdtempSync(path.join(os.tmpdir(), "hoistway-browser-"));
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath,
+  headless: true,
+  viewport: { width: 1920, height: 1080 },
+  locale: "en-GB",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync"],
+});
+const page = await context.newPage();
+const complaints = [];
+page.on("console", (message) => {
+  if (["error", "warning"].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
+});
+page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
+
+const checks = [
+  ["the first paint is the site itself, before any script", firstPaint],
+  ["the page hydrates and goes live", goesLive],
+  ["the server's clock ticks on the screen", clockTicks],
+  ["a calm plant shows no saturated pixel", calmIsGrey],
+  ["nothing overflows from 1280 to 3840", nothingOverflows],
+  ["language and canvas switch live and are kept", switchesLive],
+  ["a lift is selected by keyboard", selectsByKeyboard],
+  ["an order placed over REST is shown and completed", orderCompletes],
+  ["axe finds nothing serious, in both languages and on both canvases", axeIsContent],
+  ["nothing was written to the console", consoleIsSilent],
+  ["a server that stops leaves a veil, and the page comes back alone", veilComesAndGoes],
+];
+
+let failed = 0;
+for (const [name, check] of checks) {
+  const begin = Date.now();
+  try {
+    const note = await check();
+    console.log(`ok   ${name} (${Date.now() - begin} ms)${note ? `: ${note}` : ""}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${name}\n     ${String(error?.message ?? error).replaceAll("\n", "\n     ")}`);
+    await shot(`failed-${failed}`);
+  }
+}
+await context.close();
+fs.rmSync(profile, { recursive: true, force: true });
+console.log(failed ? `${failed} of ${checks.length} checks failed` : `all ${checks.length} checks passed`);
+process.exit(failed ? 1 : 0);
+
+async function firstPaint() {
+  const html = await (await fetch(`${url}/`, { headers: { "accept-language": "zh-CN" } })).text();
+  const site = await (await fetch(`${url}/api/v1/site`)).json();
+  assert.match(html, /<html lang="zh-CN"/);
+  for (const lift of Object.keys(site.lifts)) assert.ok(html.includes(lift), `${lift} is missing`);
+  for (const vehicle of Object.keys(site.vehicles)) assert.ok(html.includes(vehicle), `${vehicle} is missing`);
+}
+
+async function goesLive() {
+  await page.goto(`${url}/`);
+  await page.waitForSelector("html[data-link=live]", { timeout: SHORT_MS });
+  const ms = await page.evaluate(() => Math.round(performance.now()));
+  assert.equal(await page.getAttribute("html", "lang"), "en", "the browser asked for English");
+  return `live ${ms} ms after navigation at the latest`;
+}
+
+async function clockTicks() {
+  const read = () => page.textContent(".clock time");
+  const before = await read();
+  assert.match(before, /^\d\d:\d\d:\d\d$/);
+  await page.waitForFunction((old) => document.querySelector(".clock time").textContent !== old, before, { timeout: SHORT_MS });
+}
+
+async function calmIsGrey() {
+  await page.waitForFunction(() => !document.querySelector(".alarm-list li"), null, { timeout: SHORT_MS });
+  for (const canvas of ["day", "night"]) {
+    await setCanvas(canvas);
+    const png = await page.screenshot();
+    const count = await saturatedPixels(png);
+    assert.equal(count, 0, `${count} saturated pixels by ${canvas}`);
+    await shot(`calm-${canvas}`);
+  }
+  await setCanvas("day");
+}
+
+/// Counted on a blank page of the browser, which reads PNG already.
+async function saturatedPixels(png) {
+  const blank = await context.newPage();
+  try {
+    return await blank.evaluate(async ([data, most]) => {
+      const image = new Image();
+      image.src = `data:image/png;base64,${data}`;
+      await image.decode();
+      const canvas = new OffscreenCanvas(image.width, image.height);
+      const brush = canvas.getContext("2d");
+      brush.drawImage(image, 0, 0);
+      const { data: bytes } = brush.getImageData(0, 0, image.width, image.height);
+      let count = 0;
+      for (let at = 0; at < bytes.length; at += 4) {
+        const rgb = [bytes[at], bytes[at + 1], bytes[at + 2]];
+        if (Math.max(...rgb) - Math.min(...rgb) > most) count += 1;
+      }
+      return count;
+    }, [png.toString("base64"), GREY_MAX]);
+  } finally {
+    await blank.close();
+  }
+}
+
+async function nothingOverflows() {
+  for (const [width, height] of [[1280, 720], [1920, 1080], [2560, 1440], [3840, 2160]]) {
+    await page.setViewportSize({ width, height });
+    for (const lang of ["en", "zh-CN"]) {
+      await setLanguage(lang);
+      const wide = await page.evaluate(() =>
+        ["html", ".head", ".alarms", ".panel", ".section", ".scroll"].filter((it) => {
+          const element = document.querySelector(it);
+          return element && element.scrollWidth > element.clientWidth + 1;
+        }));
+      assert.deepEqual(wide, [], `overflow at ${width}, ${lang}`);
+    }
+    await shot(`width-${width}`);
+  }
+  await page.setViewportSize({ width: 1920, height: 1080 });
+}
+
+async function switchesLive() {
+  await page.evaluate(() => { window.sameDocument = true; });
+  await setLanguage("zh-CN");
+  assert.match(await page.textContent("#tasks-title"), /任务/);
+  await setLanguage("en");
+  assert.match(await page.textContent("#tasks-title"), /Tasks/);
+  await setLanguage("zh-CN");
+  await setCanvas("night");
+  assert.ok(await page.evaluate(() => window.sameDocument), "the page was loaded again");
+  await page.reload();
+  assert.deepEqual(
+    [await page.getAttribute("html", "lang"), await page.getAttribute("html", "data-canvas")], ["zh-CN", "night"]);
+  await page.waitForSelector("html[data-link=live]", { timeout: SHORT_MS });
+  await setLanguage("en");
+  await setCanvas("day");
+}
+
+async function selectsByKeyboard() {
+  const lifts = page.locator("g.lift");
+  const last = lifts.nth((await lifts.count()) - 1);
+  await last.focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await last.getAttribute("aria-pressed"), "true");
+}
+
+async function orderCompletes() {
+  const site = await (await fetch(`${url}/api/v1/site`)).json();
+  const floorOf = (station) => site.points[site.stations[station].point].floor;
+  const stations = Object.keys(site.stations);
+  const from = stations.find((it) => floorOf(it) === site.floors.at(-1).id);
+  const to = stations.findLast((it) => floorOf(it) === site.floors[0].id);
+  const answer = await fetch(`${url}/api/v1/orders`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "idempotency-key": `end2end-${Date.now()}` },
+    body: JSON.stringify({ from, to }),
+  });
+  const order = await answer.json();
+  assert.equal(answer.status, 202, JSON.stringify(order));
+  const row = `tr[data-task="${order.task}"]`;
+  await page.waitForSelector(row, { timeout: SHORT_MS });
+  const states = new Set();
+  const end = Date.now() + ORDER_MS;
+  while (Date.now() < end && !states.has("completed")) {
+    states.add(await page.getAttribute(row, "data-state"));
+    await page.waitForTimeout(100);
+  }
+  await shot("order");
+  assert.ok(states.has("completed"), `${order.task} from ${from} to ${to} was only ${[...states].join(", ")}`);
+  return [...states].join(" → ");
+}
+
+async function axeIsContent() {
+  for (const lang of ["en", "zh-CN"]) {
+    for (const canvas of ["day", "night"]) {
+      await setLanguage(lang);
+      await setCanvas(canvas);
+      const { violations } = await new AxeBuilder({ page }).analyze();
+      const serious = violations.filter((it) => ["serious", "critical"].includes(it.impact));
+      const text = serious.map((it) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node) => node.html).join(" ")}`);
+      assert.deepEqual(text, [], `${lang}, ${canvas}`);
+    }
+  }
+}
+
+async function consoleIsSilent() {
+  assert.deepEqual(complaints, []);
+}
+
+async function veilComesAndGoes() {
+  process.kill(pid, "SIGSTOP");
+  const begin = Date.now();
+  try {
+    await page.waitForSelector("html[data-link=stale]", { timeout: SHORT_MS });
+    assert.ok(await page.isVisible(".veil"), "no veil");
+    const stale = Date.now() - begin;
+    await shot("veil");
+    await page.waitForSelector("html[data-link=lost]", { timeout: SHORT_MS });
+    return `stale after ${stale} ms, lost after ${Date.now() - begin} ms`;
+  } finally {
+    process.kill(pid, "SIGCONT");
+    await page.waitForSelector("html[data-link=live]", { timeout: 60_000 });
+    assert.ok(!(await page.isVisible(".veil")), "the veil stayed");
+  }
+}
+
+async function setLanguage(lang) {
+  if ((await page.getAttribute("html", "lang")) !== lang) await page.locator(".head .switch").nth(0).click();
+  await page.waitForSelector(`html[lang="${lang}"]`, { timeout: SHORT_MS });
+}
+
+async function setCanvas(canvas) {
+  if ((await page.getAttribute("html", "data-canvas")) !== canvas) await page.locator(".head .switch").nth(1).click();
+  await page.waitForSelector(`html[data-canvas="${canvas}"]`, { timeout: SHORT_MS });
+}
+
+async function shot(name) {
+  const folder = process.env.HOISTWAY_SHOTS;
+  if (folder) await page.screenshot({ path: path.join(folder, `${name}.png`) });
+}
