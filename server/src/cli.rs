@@ -20,6 +20,20 @@ Exit codes: 0 done, 1 it failed and said why, 2 the command line is wrong.
 
 Hoistway commands; it does not protect. Door interlocks, obstruction sensors, vehicle scanners and emergency stops do.";
 
+const DEMO_HELP: &str = "\
+Example:
+  hoistway demo
+  curl -i http://127.0.0.1:8080/api/v1/orders -H 'Idempotency-Key: 1' --json '{\"from\":\"A31\",\"to\":\"D14\"}'
+
+Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would.";
+
+const CONTROL_HELP: &str = "\
+Example:
+  hoistway control --site hall.toml --node A --broker 10.0.0.5:1883 --data /var/lib/hoistway
+
+The ledger in the data folder is all that a node needs to go on after it was killed. Until there are accounts it
+listens on loopback only.";
+
 const GATEWAY_HELP: &str = "\
 Example:
   hoistway gateway --site hall.toml --id G1 --broker 10.0.0.5:1883 --data /var/lib/hoistway
@@ -65,6 +79,12 @@ pub struct Cli {
 /// What one process can be.
 #[derive(Debug, Subcommand)]
 pub enum Role {
+    /// The whole house in one process on loopback: broker, simulated plant, gateways, a control node with its page.
+    #[command(after_help = DEMO_HELP)]
+    Demo(roles::demo::Args),
+    /// A control node: ledger, decisions, REST, the live stream and the page.
+    #[command(after_help = CONTROL_HELP)]
+    Control(roles::control::Args),
     /// Check a site file and print what follows from it.
     #[command(after_help = CHECK_CONFIG_HELP)]
     CheckConfig {
@@ -93,6 +113,14 @@ pub enum Role {
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     telemetry::start(cli.log_format)?;
     match cli.role {
+        Role::Demo(args) => {
+            stop::play(|stop| roles::demo::run(args, stop))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Role::Control(args) => {
+            stop::play(|stop| roles::control::run(args, stop))?;
+            Ok(ExitCode::SUCCESS)
+        }
         Role::CheckConfig { file } => check_config(&file),
         Role::Migrate { file } => {
             let text = stop::play(|_| roles::migrate::run(&file))?;

@@ -5,9 +5,11 @@
 
 pub mod cli;
 pub mod clock;
+pub mod data;
 pub mod fieldbus;
 pub mod http;
 pub mod journal;
+pub mod lease;
 pub mod live;
 pub mod messaging;
 pub mod roles;

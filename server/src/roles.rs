@@ -1,6 +1,8 @@
 //! What one executable can be. Each role is one function that runs until it is done or told to stop.
 
 pub mod check_config;
+pub mod control;
+pub mod demo;
 pub mod gateway;
 pub mod migrate;
 pub mod simulate;

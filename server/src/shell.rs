@@ -3,6 +3,7 @@
 //! Whoever wants something of the control node asks through a [`ControlHandle`]: a bounded mailbox and an answer
 //! that comes within a bound.
 
+pub mod control;
 pub mod gateway;
 
 use std::time::Duration;

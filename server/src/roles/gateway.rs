@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -10,6 +10,7 @@ use kernel::ids::{GatewayId, LiftId};
 use sqlx::SqlitePool;
 use tokio_util::sync::CancellationToken;
 
+use crate::data::DataDir;
 use crate::fieldbus::profile_named;
 use crate::shell::gateway::{self, GatewayOptions, PlcLink, Running};
 use crate::site::{self, HostPort, SiteFile};
@@ -39,11 +40,13 @@ pub struct GatewayArgs {
 pub async fn run(args: GatewayArgs, stop: CancellationToken) -> anyhow::Result<()> {
     let site = site::read(&args.site)?;
     let id = named(&site, &args.id)?;
-    let pool = open_store(&args.data, &id).await?;
+    let data = DataDir::hold(&args.data, &format!("gateway-{id}"))?;
+    let pool = open_store(&data, &id).await?;
     let running = start(&site, &args.id, &args.broker, pool.clone(), &BTreeMap::new(), stop).await?;
     tracing::info!(gateway = %id, broker = %args.broker, "the gateway is at work");
     let ended = running.wait().await;
     pool.close().await;
+    drop(data);
     ended
 }
 
@@ -55,9 +58,12 @@ fn named(site: &SiteFile, id: &str) -> anyhow::Result<GatewayId> {
     })
 }
 
-async fn open_store(data: &Path, id: &GatewayId) -> anyhow::Result<SqlitePool> {
-    std::fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
-    store::open(&data.join(format!("gateway-{id}.db"))).await
+/// Opens the store of a gateway's marks in its data folder.
+///
+/// # Errors
+/// It cannot be used.
+pub async fn open_store(data: &DataDir, id: &GatewayId) -> anyhow::Result<SqlitePool> {
+    store::open(&data.file(&format!("gateway-{id}.db"))).await
 }
 
 /// Starts a gateway of a site. `plc_addresses` replaces the addresses of the site file, for simulated PLCs on free

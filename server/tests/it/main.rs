@@ -1,10 +1,9 @@
 //! One integration binary: real sockets, real services, stopped by their process id.
-
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by panicking; helpers too"
+    reason = "a test fails by panicking, and so do the helpers around it"
 )]
 
 mod asyncapi;
@@ -17,6 +16,7 @@ mod live;
 mod messaging;
 mod openapi;
 mod plc;
+mod processes;
 mod rest;
 mod simulate;
 mod tidy;

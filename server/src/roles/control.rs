@@ -1,0 +1,183 @@
+//! `hoistway control`: a control node: ledger, decisions, REST, the live stream and the page.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use kernel::ids::NodeId;
+use kernel::plant::Plant;
+use kernel::wire::view::NodeView;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli;
+use crate::data::DataDir;
+use crate::http::{self, AppState};
+use crate::journal::Journal;
+use crate::live::hub::Hub;
+use crate::messaging::topics::{self, GatewayRoad, VehicleRoad};
+use crate::messaging::{self, LinkOptions, Outbox, Subscription};
+use crate::shell::ControlHandle;
+use crate::shell::control::ControlShell;
+use crate::site::{self, HostPort};
+use crate::store;
+
+/// Messages from the broker that wait for the loop: two seconds' worth of a fleet of 500 and its gateways.
+const INCOMING_MAX: usize = 8192;
+/// The report's figure for the field: 20 to 40 s; a wired node needs no more than the lower one.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+
+/// Arguments of `hoistway control`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The site file
+    #[arg(long, value_name = "FILE", env = "HOISTWAY_SITE")]
+    pub site: PathBuf,
+    /// Name of this node, unique on the site; its orders and tasks carry it
+    #[arg(long, value_name = "NAME", default_value = "A", env = "HOISTWAY_NODE")]
+    pub node: String,
+    /// The MQTT broker
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", env = "HOISTWAY_BROKER")]
+    pub broker: HostPort,
+    /// Where REST, the live stream and the page are served; loopback only, until there are accounts
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
+    pub listen: SocketAddr,
+    /// Folder of the ledger; created when missing
+    #[arg(long, value_name = "DIR", default_value = "var/control", env = "HOISTWAY_DATA")]
+    pub data: PathBuf,
+    /// Folder of the page's files, as `make bundle` writes it
+    #[arg(long, value_name = "DIR", default_value = "target/site", env = "HOISTWAY_ASSETS")]
+    pub assets: PathBuf,
+}
+
+/// What a control node needs to start.
+pub struct Options {
+    /// Its name.
+    pub node: NodeId,
+    /// The site.
+    pub plant: Plant,
+    /// The broker.
+    pub broker: HostPort,
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Folder of the ledger.
+    pub data: PathBuf,
+    /// Folder of the page's files.
+    pub assets: PathBuf,
+}
+
+/// A control node that runs.
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    ended: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Running {
+    /// Waits until the node has ended: by its stop token, or because it failed.
+    ///
+    /// # Errors
+    /// What it failed of.
+    pub async fn ended(&mut self) -> anyhow::Result<()> {
+        (&mut self.ended).await.context("the control node ended badly")?
+    }
+}
+
+/// Runs the role until it is stopped.
+///
+/// # Errors
+/// Why it could not start, or what ended it.
+pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
+    let site = site::read(&args.site)?;
+    let node = NodeId::try_new(&args.node).with_context(|| format!("--node {}", args.node))?;
+    let options = Options {
+        node,
+        plant: site.plant,
+        broker: args.broker,
+        listen: args.listen,
+        data: args.data,
+        assets: args.assets,
+    };
+    let mut running = start(options, stop).await?;
+    tracing::info!("open http://{}", running.address);
+    running.ended().await
+}
+
+/// Starts a control node.
+///
+/// # Errors
+/// An address that is not loopback or is taken, a data folder that another process has, a ledger that is broken.
+pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<Running> {
+    let listener = http::bind(cli::loopback(options.listen)?).await?;
+    let address = listener.local_addr().context("the listener has no address")?;
+    let data = DataDir::hold(&options.data, &format!("control-{}", options.node))?;
+    let pool = store::open(&data.file("hoistway.db")).await?;
+    let (journal, writer) = Journal::open(pool.clone()).await?;
+    // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
+    // would send commands whose ground has gone.
+    let (link, incoming) = messaging::connect(link_options(&options), Outbox::memory());
+    let hub = Hub::new(Arc::new(options.plant.clone()), quiet_node(&options.node));
+    let (handle, requests) = ControlHandle::new();
+    let state = AppState::new(handle, hub.clone(), options.assets, stop.clone())?;
+    let shell = ControlShell {
+        node: options.node,
+        plant: options.plant,
+        journal,
+        hub,
+        link: link.clone(),
+        incoming,
+        requests,
+    };
+    let ended = tokio::spawn(async move {
+        // The loop ends first, then the pages, so that nobody reads from a node that decides no more; a loop that
+        // fails takes the pages with it.
+        let serving = tokio::spawn(http::serve(listener, state));
+        let decided = shell.run(stop.clone()).await;
+        stop.cancel();
+        let served = serving.await.context("HTTP ended badly").and_then(|it| it);
+        link.close().await;
+        writer.await.context("the ledger's writer ended badly")?;
+        pool.close().await;
+        drop(data);
+        decided.and(served)
+    });
+    Ok(Running { address, ended })
+}
+
+fn link_options(options: &Options) -> LinkOptions {
+    let site = &options.plant.site;
+    let listen = |filter: String, reliable| Subscription { filter, reliable };
+    LinkOptions {
+        host: options.broker.host.clone(),
+        port: options.broker.port,
+        client_id: format!("hoistway-{site}-control-{}", options.node),
+        // What came while this node was down is learnt from heartbeats and statuses, not from a broker's queue.
+        clean_start: true,
+        session_expiry: Duration::ZERO,
+        will: None,
+        keep_alive: KEEP_ALIVE,
+        subscriptions: vec![
+            listen(topics::every_gateway(site, GatewayRoad::Outcome), true),
+            listen(topics::every_gateway(site, GatewayRoad::Status), false),
+            listen(topics::every_vehicle(site, VehicleRoad::Ack), true),
+            listen(topics::every_vehicle(site, VehicleRoad::Result), true),
+            listen(topics::every_vehicle(site, VehicleRoad::Heartbeat), false),
+            listen(topics::every_vehicle(site, VehicleRoad::Telemetry), false),
+            listen(topics::every_vehicle(site, VehicleRoad::Presence), true),
+        ],
+        incoming_bound: INCOMING_MAX,
+    }
+}
+
+/// What is known of the node before it has decided anything.
+fn quiet_node(id: &NodeId) -> NodeView {
+    NodeView {
+        id: id.clone(),
+        broker_connected: false,
+        ledger_writable: true,
+        messages_rejected: 0,
+        last_rejection: None,
+    }
+}

@@ -1,0 +1,142 @@
+//! `hoistway demo`: the whole house in one process, on loopback: broker, simulated plant, gateways, a control node.
+//!
+//! Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would.
+
+mod runs;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use kernel::ids::NodeId;
+use sqlx::SqlitePool;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::data::DataDir;
+use crate::messaging::broker;
+use crate::roles::{control, gateway, simulate as simulate_role};
+use crate::shell;
+use crate::simulate;
+use crate::site::{self, HostPort, SiteFile};
+
+/// Arguments of `hoistway demo`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The site file; the demo site (three floors, two lifts, twelve vehicles) when not given
+    #[arg(long, value_name = "FILE", env = "HOISTWAY_SITE")]
+    pub site: Option<PathBuf>,
+    /// Where REST, the live stream and the page are served; loopback only; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
+    pub listen: SocketAddr,
+    /// Folder of the runs. The simulated plant begins anew at each start, and so do ledger and marks, in a folder of
+    /// their own; the newest five are kept
+    #[arg(long, value_name = "DIR", default_value = "var/demo", env = "HOISTWAY_DATA")]
+    pub data: PathBuf,
+    /// Folder of the page's files, as `make bundle` writes it
+    #[arg(long, value_name = "DIR", default_value = "target/site", env = "HOISTWAY_ASSETS")]
+    pub assets: PathBuf,
+    /// Of all chance in the simulated plant: the same seed gives the same scan periods and radio
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Runs the role until it is stopped.
+///
+/// # Errors
+/// Why a part could not start, or what ended it.
+pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
+    let site = match &args.site {
+        Some(path) => site::read(path)?,
+        None => site::parse(site::DEMO, "the built-in demo site")?,
+    };
+    // The parts end in turn: what commands first, what is commanded last.
+    let data = runs::begin(&args.data, clock::now().wall)?;
+    let edge_data = DataDir::hold(&data, "gateways")?;
+    let (deciding, edge, plant) =
+        (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
+    let broker = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await.context("the embedded broker")?;
+    let at = HostPort { host: broker.address().ip().to_string(), port: broker.address().port() };
+    let simulated =
+        simulate::start(&site.plant, plant_options(&site, &at, args.seed)?, plant.clone()).await?;
+    let gateways = start_gateways(&site, &at, &edge_data, &simulated, &edge).await?;
+    let node = NodeId::try_new("A")?;
+    let options = control::Options {
+        node,
+        plant: site.plant.clone(),
+        broker: at,
+        listen: args.listen,
+        data,
+        assets: args.assets.clone(),
+    };
+    let mut control = control::start(options, deciding.clone()).await?;
+    greet(&site, control.address)?;
+    let ended = tokio::select! {
+        ended = control.ended() => ended,
+        () = stop.cancelled() => {
+            deciding.cancel();
+            control.ended().await
+        }
+    };
+    edge.cancel();
+    for gateway in gateways {
+        if let Err(error) = gateway.running.wait().await {
+            tracing::error!("a gateway ended badly: {error:#}");
+        }
+        gateway.pool.close().await;
+    }
+    plant.cancel();
+    simulated.stopped().await;
+    // The embedded broker ends with the process.
+    ended
+}
+
+fn plant_options(site: &SiteFile, broker: &HostPort, seed: u64) -> anyhow::Result<simulate::Options> {
+    let mut plcs = simulate_role::plcs(site)?;
+    for plc in plcs.values_mut() {
+        plc.listen.set_port(0);
+    }
+    let boot = simulate_role::starts_so_far();
+    Ok(simulate::Options { broker: broker.clone(), plcs, report: None, seed, boot })
+}
+
+/// A gateway and the store of its marks.
+struct DemoGateway {
+    running: shell::gateway::Running,
+    pool: SqlitePool,
+}
+
+async fn start_gateways(
+    site: &SiteFile,
+    broker: &HostPort,
+    data: &DataDir,
+    simulated: &simulate::Running,
+    stop: &CancellationToken,
+) -> anyhow::Result<Vec<DemoGateway>> {
+    let mut gateways = Vec::new();
+    for id in &site.plant.gateways {
+        let pool = gateway::open_store(data, id).await?;
+        let addresses = &simulated.plc_addresses;
+        let running =
+            gateway::start(site, id.as_str(), broker, pool.clone(), addresses, stop.clone()).await?;
+        gateways.push(DemoGateway { running, pool });
+    }
+    Ok(gateways)
+}
+
+/// Says where to look. On standard output, so that a script can read it.
+fn greet(site: &SiteFile, address: SocketAddr) -> anyhow::Result<()> {
+    let plant = &site.plant;
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "{}: {} floors, {} lifts, {} vehicles, all simulated\n\n  open    http://{address}\n  stop    Ctrl-C",
+        plant.name,
+        plant.floors.len(),
+        plant.lifts.len(),
+        plant.vehicles.len(),
+    )
+    .and_then(|()| out.flush())
+    .context("cannot say where the demo is")
+}

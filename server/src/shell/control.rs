@@ -1,0 +1,279 @@
+//! The loop around a control node: what arrives becomes events, effects are performed in order.
+//!
+//! Nothing in it waits: the ledger, the lease store and the broker each have a worker, and their answers come back
+//! as events. The machine itself sends nothing before the ledger has it.
+
+mod appender;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::Context;
+use kernel::control::{Control, Effect, Event, NodeConfig, RequestId};
+use kernel::ids::{LedgerSequence, NodeId};
+use kernel::plant::Plant;
+use kernel::time::Mono;
+use kernel::wire::gateway::GatewayCommand;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock;
+use crate::journal::Journal;
+use crate::lease::LeaseStore;
+use crate::live::hub::Hub;
+use crate::messaging::topics::{GatewayRoad, Topic};
+use crate::messaging::{Incoming, Link, Publish, Road, codec};
+use crate::shell::ControlRequest;
+
+use self::appender::Appender;
+
+/// Answers of the ledger and the lease store that wait for the loop: each belongs to one proposal or request in
+/// flight, and the machine has at most one per task, vehicle, lift and alarm.
+const ANSWERS_MAX: usize = 4096;
+/// Messages that wait for the broker's worker. When it is full the message is dropped: a command's redelivery is due
+/// by its own deadline, a beat is followed by the next.
+const OUTGOING_MAX: usize = 1024;
+/// At a stop, what was proposed is waited for so long. A group commit takes tens of milliseconds.
+const STOP_BOUND: Duration = Duration::from_secs(5);
+/// Kinds of messages that are logged when they cannot be understood; further kinds are counted only.
+const REJECTIONS_LOGGED_MAX: usize = 256;
+/// Entries read at once when the ledger is taken in.
+const RESTORE_PAGE: u32 = 1000;
+
+/// Everything that a control node is connected to.
+pub struct ControlShell {
+    /// Its name.
+    pub node: NodeId,
+    /// The site.
+    pub plant: Plant,
+    /// The ledger.
+    pub journal: Journal,
+    /// What browsers and REST see.
+    pub hub: Hub,
+    /// The broker.
+    pub link: Link,
+    /// What comes from the broker.
+    pub incoming: mpsc::Receiver<Incoming>,
+    /// What HTTP asks.
+    pub requests: mpsc::Receiver<ControlRequest>,
+}
+
+type Answers = oneshot::Sender<Result<kernel::control::Accepted, kernel::wire::rest::OrderRefusal>>;
+
+struct Running {
+    machine: Control,
+    node: NodeId,
+    plant: Plant,
+    hub: Hub,
+    leases: LeaseStore,
+    appender: Appender,
+    outgoing: mpsc::Sender<Publish>,
+    events: mpsc::Sender<Event>,
+    tasks: TaskTracker,
+    waiting: BTreeMap<RequestId, Answers>,
+    n_requests: u64,
+    rejected: BTreeSet<(String, String)>,
+}
+
+impl ControlShell {
+    /// Takes in the ledger, then runs until `stop`. Everything that was accepted is durable when it returns.
+    ///
+    /// # Errors
+    /// The ledger cannot be read, does not fit, or has left open whether it stored something: only a new start from
+    /// what it holds tells.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let (machine, run) = restore(&self.journal, &self.node, &self.plant).await?;
+        let (events, answers) = mpsc::channel(ANSWERS_MAX);
+        let tasks = TaskTracker::new();
+        let (outgoing, to_send) = mpsc::channel(OUTGOING_MAX);
+        let sender = tasks.spawn(send_all(self.link.clone(), to_send));
+        let appender = Appender::start(self.journal, self.node.clone(), events.clone(), &tasks);
+        let mut running = Running {
+            machine,
+            node: self.node,
+            plant: self.plant,
+            hub: self.hub,
+            // The gateways refuse what is not above the last token they saw: the run makes it so.
+            leases: LeaseStore::in_process(run << 32),
+            appender,
+            outgoing,
+            events,
+            tasks: tasks.clone(),
+            waiting: BTreeMap::new(),
+            n_requests: 0,
+            rejected: BTreeSet::new(),
+        };
+        running.machine.start(clock::now());
+        running.perform();
+        let ended = running.turn(self.incoming, self.requests, answers, &stop).await;
+        drop(running);
+        tasks.close();
+        if tokio::time::timeout(STOP_BOUND, tasks.wait()).await.is_err() {
+            tracing::warn!("the ledger and the broker did not finish within {} s", STOP_BOUND.as_secs());
+            sender.abort();
+        }
+        ended
+    }
+}
+
+impl Running {
+    async fn turn(
+        &mut self,
+        mut incoming: mpsc::Receiver<Incoming>,
+        mut requests: mpsc::Receiver<ControlRequest>,
+        mut answers: mpsc::Receiver<Event>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
+        loop {
+            let due = self.machine.poll_timeout().map_or(Mono(u64::MAX), |(at, _)| at);
+            let wait = Duration::from_millis(due.since(clock::now().mono).0);
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                Some(event) = answers.recv() => {
+                    self.appender.check()?;
+                    self.handle(event);
+                }
+                Some(message) = incoming.recv() => self.hear(message),
+                Some(request) = requests.recv() => self.ask(request),
+                () = tokio::time::sleep(wait) => {
+                    self.machine.handle_timeout(clock::now());
+                    self.perform();
+                }
+            }
+            self.appender.check()?;
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.machine.handle(event, clock::now());
+        self.perform();
+    }
+
+    fn hear(&mut self, message: Incoming) {
+        let event = match message {
+            Incoming::Connected { .. } => Event::Broker { connected: true },
+            Incoming::Disconnected { reason } => {
+                tracing::warn!(reason, "the broker is away");
+                Event::Broker { connected: false }
+            }
+            Incoming::Message { topic, payload } => {
+                match codec::decode_for_control(&self.plant, &topic, &payload) {
+                    Ok(event) => event,
+                    Err(rejected) => {
+                        self.note_rejected(&rejected);
+                        rejected.into_event()
+                    }
+                }
+            }
+        };
+        self.handle(event);
+    }
+
+    /// Logged once per topic and reason: whoever sends nonsense sends it often. The count is on every screen.
+    fn note_rejected(&mut self, rejected: &codec::Rejected) {
+        let seen = (rejected.topic.clone(), rejected.reason.clone());
+        if self.rejected.len() < REJECTIONS_LOGGED_MAX && self.rejected.insert(seen) {
+            tracing::warn!(topic = rejected.topic, "a message was not understood: {}", rejected.reason);
+        }
+    }
+
+    fn ask(&mut self, request: ControlRequest) {
+        match request {
+            ControlRequest::PlaceOrder { order, idempotency_key, fingerprint, reply } => {
+                self.n_requests += 1;
+                let request = RequestId(self.n_requests);
+                self.waiting.insert(request, reply);
+                self.handle(Event::OrderRequested { request, order, idempotency_key, fingerprint });
+            }
+        }
+    }
+
+    fn perform(&mut self) {
+        while let Some(effect) = self.machine.poll_effect() {
+            match effect {
+                Effect::Append { batch, records } => self.appender.append(batch, records),
+                Effect::Answer { request, answer } => {
+                    if let Some(reply) = self.waiting.remove(&request) {
+                        // Whoever asked may have gone; the order stands all the same.
+                        let _ = reply.send(answer);
+                    }
+                }
+                Effect::AcquireLease { lift, nonce, epoch } => {
+                    let (leases, node, events) =
+                        (self.leases.clone(), self.node.clone(), self.events.clone());
+                    self.tasks.spawn(async move {
+                        let answer = leases.acquire(&lift, &node, nonce, epoch).await;
+                        let event = match answer {
+                            Ok(lease) => Event::LeaseGranted { nonce, lease },
+                            Err(reason) => Event::LeaseRefused { nonce, lift, reason },
+                        };
+                        // The loop has ended: the lease ends by itself.
+                        let _ = events.send(event).await;
+                    });
+                }
+                Effect::ReleaseLease { lift, nonce, token } => self.leases.release(&lift, nonce, token),
+                Effect::SendVehicle { gateway, command } => {
+                    let (key, valid_for) = (command.id.to_string(), command.valid_for_ms);
+                    let topic = Topic::Gateway(gateway, GatewayRoad::Command);
+                    let body = GatewayCommand::Vehicle(command);
+                    self.send(&topic, body, Road::Reliable { key, valid_for });
+                }
+                Effect::SendLift { gateway, command } => {
+                    let (key, valid_for) = (command.id.to_string(), command.valid_for_ms);
+                    let topic = Topic::Gateway(gateway, GatewayRoad::Command);
+                    self.send(&topic, GatewayCommand::Lift(command), Road::Reliable { key, valid_for });
+                }
+                Effect::Beat(beat) => {
+                    let topic = Topic::ControlBeat(self.node.clone());
+                    self.send(&topic, beat, Road::Fast);
+                }
+                Effect::Show(change) => self.hub.show(change),
+            }
+        }
+        self.hub.ledger_at(self.machine.book().sequence);
+    }
+
+    fn send<T: serde::Serialize>(&self, topic: &Topic, body: T, road: Road) {
+        let topic = topic.to_text(&self.plant.site);
+        let payload = match codec::encode(body, clock::now().wall) {
+            Ok(payload) => payload,
+            Err(error) => {
+                tracing::error!(%topic, "a message cannot be written: {error:#}");
+                return;
+            }
+        };
+        let message = Publish { topic, payload, road, retain: false };
+        if let Err(error) = self.outgoing.try_send(message) {
+            tracing::warn!("a message was dropped before the broker: {error}");
+        }
+    }
+}
+
+/// Reads the whole ledger into a new machine. Also tells which run of the node this will be.
+async fn restore(journal: &Journal, node: &NodeId, plant: &Plant) -> anyhow::Result<(Control, u64)> {
+    let mut machine = Control::new(NodeConfig { node: node.clone() }, plant.clone());
+    let mut after = LedgerSequence::default();
+    loop {
+        let page = journal.entries_after(after, RESTORE_PAGE).await.context("the ledger cannot be read")?;
+        let Some(last) = page.last() else { break };
+        after = last.sequence;
+        for entry in &page {
+            machine.restore(entry).map_err(|reason| {
+                anyhow::anyhow!("entry {} of the ledger does not fit: {reason}", entry.sequence)
+            })?;
+        }
+    }
+    let run = machine.book().runs.get(node).copied().unwrap_or_default() + 1;
+    tracing::info!(entries = after.0, run, "the ledger is taken in");
+    Ok((machine, run))
+}
+
+async fn send_all(link: Link, mut outgoing: mpsc::Receiver<Publish>) {
+    while let Some(message) = outgoing.recv().await {
+        let topic = message.topic.clone();
+        if let Err(error) = link.publish(message).await {
+            tracing::warn!(topic, "a message was not sent: {error}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The small site as three processes on a real Mosquitto: control, gateway, simulated plant.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::brokers::{Mosquitto, free_address};
+
+/// A ride over two floors takes the small site about two minutes; a busy machine may take more.
+const RIDE_BOUND: Duration = Duration::from_secs(300);
+/// A process is up, or an answer is there, long before this.
+const START_BOUND: Duration = Duration::from_secs(60);
+
+/// A process of this test, killed by its id when it goes out of scope.
+struct Process {
+    child: Child,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A site of its own: data, logs and ports that nobody else uses.
+struct Site {
+    folder: tempfile::TempDir,
+    broker: Mosquitto,
+    control_port: u16,
+    plant_port: u16,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let plc = free_port();
+        let text =
+            include_str!("../../sites/small.toml").replace("127.0.0.1:1502", &format!("127.0.0.1:{plc}"));
+        assert!(text.contains(&plc.to_string()), "the small site's PLC address has moved");
+        std::fs::write(folder.path().join("site.toml"), text).unwrap();
+        let broker = Mosquitto::start().await;
+        Self { folder, broker, control_port: free_port(), plant_port: free_port() }
+    }
+
+    fn spawn(&self, name: &str, arguments: &[&str]) -> Process {
+        let log = File::options().create(true).append(true).open(self.log(name)).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_hoistway"))
+            .arg(name)
+            .args(["--site", self.folder.path().join("site.toml").to_str().unwrap()])
+            .args(["--broker", &self.broker.address.to_string()])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Process { child }
+    }
+
+    fn control(&self) -> Process {
+        let listen = format!("127.0.0.1:{}", self.control_port);
+        let data = self.data("control");
+        self.spawn("control", &["--listen", &listen, "--data", data.to_str().unwrap()])
+    }
+
+    fn gateway(&self) -> Process {
+        let data = self.data("gateway");
+        self.spawn("gateway", &["--id", "G1", "--data", data.to_str().unwrap()])
+    }
+
+    fn plant(&self) -> Process {
+        self.spawn("simulate", &["--report", &format!("127.0.0.1:{}", self.plant_port)])
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.log"))
+    }
+
+    /// What the processes logged, for a test that fails.
+    fn logs(&self) -> String {
+        let tail = |path: &Path| {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            lines[lines.len().saturating_sub(40)..].join("\n")
+        };
+        ["control", "gateway", "simulate"].map(|it| format!("== {it}\n{}", tail(&self.log(it)))).join("\n")
+    }
+
+    async fn get(&self, port: u16, path: &str) -> Option<Value> {
+        let answer = reqwest::get(format!("http://127.0.0.1:{port}{path}")).await.ok()?;
+        answer.json().await.ok()
+    }
+
+    /// Asks until the answer fits; fails with the last answer and the logs.
+    async fn wait(&self, port: u16, path: &str, bound: Duration, fits: impl Fn(&Value) -> bool) -> Value {
+        let give_up = Instant::now() + bound;
+        let mut last = None;
+        while Instant::now() < give_up {
+            last = self.get(port, path).await.or(last);
+            if let Some(answer) = last.as_ref().filter(|it| fits(it)) {
+                return answer.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("{path} never fitted within {} s: {last:#?}\n{}", bound.as_secs(), self.logs());
+    }
+
+    async fn place_order(&self) -> String {
+        let client = reqwest::Client::new();
+        let answer = client
+            .post(format!("http://127.0.0.1:{}/api/v1/orders", self.control_port))
+            .header("Idempotency-Key", "the-only-one")
+            .json(&serde_json::json!({ "from": "A21", "to": "B12" }))
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), 202, "{}", self.logs());
+        let body: Value = answer.json().await.unwrap();
+        body["task"].as_str().unwrap().to_owned()
+    }
+}
+
+fn free_port() -> u16 {
+    free_address().port()
+}
+
+/// The name of a task's state: a plain string, or the one key of an object.
+fn state_of(task: &Value) -> String {
+    match &task["state"] {
+        Value::String(name) => name.clone(),
+        Value::Object(fields) => fields.keys().next().cloned().unwrap_or_default(),
+        other => panic!("a state is {other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn control_is_killed_in_mid_task_and_the_load_is_moved_once() {
+    let site = Site::start().await;
+    let plant = site.plant();
+    site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
+    let gateway = site.gateway();
+    let mut control = site.control();
+    let all_heard = |it: &Value| {
+        it.as_array().is_some_and(|all| all.len() == 2 && all.iter().all(|v| v["linkOpen"] == true))
+    };
+    site.wait(site.control_port, "/api/v1/vehicles", START_BOUND, all_heard).await;
+
+    let task = site.place_order().await;
+    let path = format!("/api/v1/tasks/{task}");
+    // In the car, where the vehicle is silent: the hardest moment to lose the one who asked for the ride.
+    let rides = |it: &Value| it["activity"].get("rides").is_some();
+    site.wait(site.control_port, &path, RIDE_BOUND, rides).await;
+    control.child.kill().unwrap();
+    control.child.wait().unwrap();
+    // The plant runs on: the vehicle's radio comes back while nobody listens.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let control = site.control();
+
+    site.wait(site.control_port, &path, RIDE_BOUND, |it| state_of(it) == "completed").await;
+    let counted = site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
+    let loads = counted["loads"].as_array().unwrap();
+    assert_eq!(loads.len(), 1, "{counted:#}");
+    assert_eq!((&loads[0]["picked"], &loads[0]["dropped"]), (&1.into(), &1.into()), "{counted:#}");
+    for lift in counted["lifts"].as_array().unwrap() {
+        assert_eq!((&lift["contradictions"], &lift["eStops"]), (&0.into(), &0.into()), "{counted:#}");
+        assert_eq!(lift["vehiclesMax"], 1, "{counted:#}");
+    }
+    drop((control, gateway, plant));
+}
