@@ -30,11 +30,13 @@ pub enum LeaseStore {
 pub struct InProcess {
     slots: Arc<Mutex<BTreeMap<LiftId, Slot>>>,
     first_serial: u64,
+    ttl: Duration,
 }
 
 #[derive(Debug)]
 struct Slot {
     serial: u64,
+    ttl: Duration,
     held: Option<Grant>,
     line: VecDeque<Waiter>,
 }
@@ -65,7 +67,7 @@ impl LeaseStore {
     /// A store of this process. Serials begin above `first_serial`, which the caller takes from something that rises
     /// over restarts (the run of its node): a gateway refuses a token that is not above the last.
     pub fn in_process(first_serial: u64) -> Self {
-        Self::InProcess(InProcess { slots: Arc::default(), first_serial })
+        Self::InProcess(InProcess::new(first_serial, Duration::from_millis(LEASE_TTL.0)))
     }
 
     /// Asks for a lift and waits for the turn, at most [`LEASE_WAIT`]. The same nonce asked again gets the same grant.
@@ -93,6 +95,10 @@ impl LeaseStore {
 }
 
 impl InProcess {
+    fn new(first_serial: u64, ttl: Duration) -> Self {
+        Self { slots: Arc::default(), first_serial, ttl }
+    }
+
     async fn acquire(
         &self,
         lift: &LiftId,
@@ -178,6 +184,7 @@ impl InProcess {
         let first = self.first_serial;
         let slot = slots.entry(lift.clone()).or_insert_with(|| Slot {
             serial: first,
+            ttl: self.ttl,
             held: None,
             line: VecDeque::new(),
         });
@@ -189,7 +196,7 @@ impl Slot {
     fn grant(&mut self, holder: NodeId, nonce: LeaseNonce, epoch: u32) -> FencingToken {
         self.serial += 1;
         let token = FencingToken { epoch, serial: self.serial };
-        let ends_at = Instant::now() + Duration::from_millis(LEASE_TTL.0);
+        let ends_at = Instant::now() + self.ttl;
         self.held = Some(Grant { holder, nonce, token, ends_at });
         token
     }
@@ -233,7 +240,7 @@ mod tests {
         store.acquire(&lift(), &node(who), LeaseNonce(nonce), 1).await.map(|it| it.token())
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_second_holder_waits_and_is_refused_with_the_first_ones_name() {
         let store = LeaseStore::in_process(0);
         acquire(&store, "A", 1).await.unwrap();
@@ -241,7 +248,7 @@ mod tests {
         assert_eq!(refused, Err(LeaseRefusal::Held { holder: node("A"), position: 1 }));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_release_grants_to_the_next_in_line_with_a_higher_token() {
         let store = LeaseStore::in_process(7);
         let first = acquire(&store, "A", 1).await.unwrap();
@@ -252,7 +259,7 @@ mod tests {
         assert!(second.unwrap() > first);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn the_same_request_gets_the_same_grant_and_a_stranger_frees_nothing() {
         let store = LeaseStore::in_process(0);
         let first = acquire(&store, "A", 1).await.unwrap();
@@ -261,11 +268,10 @@ mod tests {
         assert!(acquire(&store, "B", 2).await.is_err());
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_dead_holders_lease_ends_by_itself() {
-        let store = LeaseStore::in_process(0);
+        let store = LeaseStore::InProcess(InProcess::new(0, Duration::from_millis(20)));
         acquire(&store, "A", 1).await.unwrap();
-        tokio::time::advance(Duration::from_millis(LEASE_TTL.0)).await;
         assert!(acquire(&store, "B", 2).await.is_ok());
     }
 }

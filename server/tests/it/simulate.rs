@@ -203,7 +203,7 @@ struct Voice {
 }
 
 impl Voice {
-    async fn connect(broker: SocketAddr, plant: &Plant) -> Self {
+    fn connect(broker: SocketAddr, plant: &Plant) -> Self {
         let roads = [VehicleRoad::Ack, VehicleRoad::Result, VehicleRoad::Heartbeat, VehicleRoad::Presence];
         let filters =
             roads.map(|road| Subscription { filter: every_vehicle(&plant.site, road), reliable: true });
@@ -294,7 +294,7 @@ fn order() -> OrderId {
 async fn a_vehicle_carries_a_load_through_a_lift_and_loses_its_radio_on_the_way() {
     let broker = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a broker");
     let bench = Bench::start(broker.address()).await;
-    let mut voice = Voice::connect(broker.address(), &bench.plant).await;
+    let mut voice = Voice::connect(broker.address(), &bench.plant);
     voice.until_presence(true).await;
     let pick = Operation::Pick { order: order() };
     let pick = Instruction::Drive { path: path(&["H1", "J1", "J2", "B12"]), then: pick };
