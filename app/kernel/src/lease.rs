@@ -126,3 +126,30 @@ impl SendPermit {
         self.nonce
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, at};
+
+    /// Asked for at 1000 ms: 30 s of life less 1 % and 2 ms, and the worst command takes 3 s.
+    #[test]
+    fn leave_to_send_ends_before_the_worst_command_could_outlive_the_lease() {
+        let token = FencingToken { epoch: 1, serial: 7 };
+        let lease = HeldLease::granted(fixture::lift("L1"), LeaseNonce(5), token, Mono(1000));
+        let last = 1000 + 30_000 - 302 - 3000;
+        for (now, left) in [(1000, None), (last, None), (last + 1, Some(2999)), (90_000, Some(0))] {
+            let refused = left.map(|it| LeaseLost::TooLittleLeft { left: Millis(it) });
+            assert_eq!(lease.permit(at(now)).err(), refused, "at {now} ms");
+        }
+        let permit = lease.permit(at(last)).expect("just in time");
+        assert_eq!((permit.lift().as_str(), permit.token(), permit.nonce()), ("L1", token, LeaseNonce(5)));
+        assert_eq!(lease.hold_until(Mono(2000)), Mono(8000));
+    }
+
+    #[test]
+    fn the_epoch_outranks_the_serial() {
+        let token = |epoch, serial| FencingToken { epoch, serial };
+        assert!(token(2, 1) > token(1, 900) && token(1, 2) > token(1, 1));
+    }
+}

@@ -25,3 +25,6 @@ pub mod wire;
 
 pub mod control;
 pub mod gateway;
+
+#[cfg(test)]
+mod fixture;

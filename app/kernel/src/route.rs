@@ -154,3 +154,99 @@ fn stretches(
     }
     way
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, edge, lift, point, stop};
+    use crate::plant::Point;
+
+    /// The small site with a second lift, L2, from E1 (6 m behind W1) to E2 (6 m behind W2).
+    fn two_lifts() -> Plant {
+        let mut plant = fixture::plant();
+        for (name, on) in [("E1", "F1"), ("E2", "F2")] {
+            plant.points.insert(point(name), Point { floor: fixture::floor(on), x_mm: 16_000, y_mm: 0 });
+        }
+        plant.edges.push(edge("W1", "E1", 6000, false));
+        plant.edges.push(edge("W2", "E2", 6000, false));
+        let stops = vec![stop("F1", "E1", "W1"), stop("F2", "E2", "W2")];
+        plant.lifts.insert(lift("L2"), fixture::lift_of(stops));
+        plant
+    }
+
+    fn pace() -> Pace {
+        Pace::of(&fixture::plant().vehicles[&fixture::vehicle("V1")])
+    }
+
+    /// The way as text, such as `H1-S1, L1 F1-F2`.
+    fn found(plant: &Plant, from: &str, to: &str, pace: Pace, line: &Line) -> Option<String> {
+        let way = way(plant, &point(from), &point(to), pace, line)?;
+        let text = way.iter().map(|stretch| match stretch {
+            Stretch::Drive(path) => path.iter().map(PointId::as_str).collect::<Vec<_>>().join("-"),
+            Stretch::Ride { lift, from, to } => format!("{lift} {from}-{to}"),
+        });
+        Some(text.collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn ways_of_the_small_site() {
+        let rows = [
+            ("H1", "H1", Some("")),
+            ("H1", "S1", Some("H1-S1")),
+            ("H1", "H2", Some("H1-H2")),
+            ("H2", "H1", Some("H2-S1-H1")),
+            ("S1", "S2", Some("S1-W1-D1, L1 F1-F2, D2-W2-S2")),
+            ("S2", "H1", Some("S2-W2-D2, L1 F2-F1, D1-W1-S1-H1")),
+            ("D1", "D2", Some("L1 F1-F2")),
+            ("H1", "nowhere", None),
+        ];
+        for (from, to, expected) in rows {
+            let way = found(&fixture::plant(), from, to, pace(), &Line::new());
+            assert_eq!(way.as_deref(), expected, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn without_a_lift_no_way_leads_to_another_floor() {
+        let mut plant = fixture::plant();
+        plant.lifts.clear();
+        assert_eq!(found(&plant, "S1", "S2", pace(), &Line::new()), None);
+        assert_eq!(cost(&plant, &point("S1"), &point("S2"), pace(), &Line::new()), None);
+    }
+
+    #[test]
+    fn a_way_costs_its_time_at_the_pace_of_its_stretches() {
+        let plant = fixture::plant();
+        // Creep speed is 0.3 m/s from W1 on; a ride costs one way with both doors, and once more to come.
+        let rows = [("H1", "H1", 0), ("H1", "S1", 6000), ("S1", "W1", 13_333), ("D1", "D2", 9000 + 5000)];
+        for (from, to, expected) in rows {
+            let cost = cost(&plant, &point(from), &point(to), pace(), &Line::new());
+            assert_eq!(cost, Some(Millis(expected)), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn a_lift_is_passed_by_when_it_is_too_weak_or_its_line_too_long() {
+        let by = |lift: &str, landings: (&str, &str)| {
+            Some(format!("S1-W1-{}, {lift} F1-F2, {}-W2-S2", landings.0, landings.1))
+        };
+        let (near, far) = (by("L1", ("D1", "D2")), by("L2", ("E1", "E2")));
+        let heavy = Pace { mass_kg: 2001, ..pace() };
+        let line = |ms| Line::from([(lift("L1"), Millis(ms))]);
+        let rows = [
+            ("the nearer one", 2000, pace(), line(0), &near),
+            ("just strong enough", 2000, Pace { mass_kg: 2000, ..pace() }, line(0), &near),
+            ("too weak", 700, pace(), line(0), &far),
+            ("a short line", 2000, pace(), line(19_000), &near),
+            ("a long line", 2000, pace(), line(21_000), &far),
+            ("a long line before the only one that is strong enough", 2500, heavy, line(60_000), &near),
+        ];
+        for (name, payload_kg, pace, line, expected) in rows {
+            let mut plant = two_lifts();
+            if let Some(near) = plant.lifts.get_mut(&lift("L1")) {
+                near.payload_kg = payload_kg;
+            }
+            assert_eq!(&found(&plant, "S1", "S2", pace, &line), expected, "{name}");
+        }
+    }
+}
