@@ -28,7 +28,7 @@ enum Phase {
         flight: InFlight,
         until: Mono,
     },
-    /// It may have run. Reads that succeed in one row since `good_since` settle it.
+    /// It may have run. Reads that succeed in one row since `good_since`, of a PLC that scans, settle it.
     Verifying {
         flight: InFlight,
         good_since: Option<Mono>,
@@ -168,6 +168,10 @@ impl Channel {
             self.alive_at = now.mono;
         }
         self.newest = Some((status, now.mono));
+        // A PLC that does not scan may have the command in its registers and run it once it thaws.
+        if self.connection_at(now) == Connection::Frozen {
+            self.begin_settling_anew();
+        }
         self.judge(now);
     }
 
@@ -177,6 +181,10 @@ impl Channel {
             self.connections_lost += 1;
             self.connection = Connection::Down;
         }
+        self.begin_settling_anew();
+    }
+
+    fn begin_settling_anew(&mut self) {
         if let Phase::Verifying { good_since, .. } = &mut self.phase {
             *good_since = None;
         }
@@ -238,7 +246,9 @@ impl Channel {
             Phase::Verifying { flight, good_since } => {
                 let same_boot = status.boot == flight.plc_boot;
                 let since = *good_since.get_or_insert(now.mono);
-                let settled = now.mono.since(since) >= PLC_SETTLE;
+                // This very read shows a new scan: a scan that was held up would still have taken the command.
+                let scanned = self.alive_at == now.mono;
+                let settled = scanned && now.mono.since(since) >= PLC_SETTLE;
                 // After a restart of the PLC its echo says nothing: only a lift that stands as before did not move.
                 let untouched = same_boot || status.expectation() == flight.expects;
                 let flight = flight.clone();
