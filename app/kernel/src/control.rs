@@ -13,6 +13,8 @@ mod rides;
 mod show;
 mod steps;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod voice;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::ids::{AlarmId, GatewayId, LiftId, NodeId, OrderId, SessionId, TaskId, VehicleId};
 use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
 use crate::plant::Plant;
-use crate::task::TaskEvent;
+use crate::task::{SuspendCause, TaskEvent};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::CONTROL_BEAT_PERIOD;
 use crate::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
@@ -239,6 +241,7 @@ pub struct Control {
     numbers: u64,
     lift_commands: u64,
     beats: u64,
+    started: Mono,
     next_beat: Mono,
     next_look: Mono,
     ledger_paused_until: Option<Mono>,
@@ -275,6 +278,7 @@ impl Control {
             numbers: 0,
             lift_commands: 0,
             beats: 0,
+            started: Mono(0),
             next_beat: Mono(0),
             next_look: Mono(0),
             ledger_paused_until: None,
@@ -297,6 +301,7 @@ impl Control {
     /// Begins a run: shows everything, and decides nothing before the ledger has the start.
     pub fn start(&mut self, now: Now) {
         self.numbers = self.book.numbered.get(&self.config.node).copied().unwrap_or_default();
+        self.started = now.mono;
         self.next_beat = now.mono;
         self.touch_everything();
         let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
@@ -434,6 +439,9 @@ impl Control {
                 }
             }
             Record::TaskChanged { task, event: TaskEvent::Redelivered { .. } } => self.deliver(task, now),
+            Record::TaskChanged { task, event: TaskEvent::Suspended { cause: SuspendCause::Link, .. } } => {
+                self.begin_wait(task, now);
+            }
             Record::LinkOpened { vehicle, .. } => self.open_link(vehicle, now),
             Record::SessionChanged { .. }
             | Record::TaskChanged { .. }

@@ -38,7 +38,8 @@ impl Control {
             .map(|(alarm, _)| (alarm.id.clone(), alarm.kind, alarm.subject.clone()))
             .collect();
         for (id, kind, subject) in known {
-            if standing.remove(&(kind, subject)).is_none() {
+            let stands = standing.remove(&(kind, subject.clone())).is_some();
+            if !stands && self.can_tell(kind, &subject, now) {
                 let record = Record::AlarmCleared { alarm: id.clone() };
                 self.propose(now, vec![Lock::Alarm(id)], vec![record]);
             }
@@ -48,6 +49,20 @@ impl Control {
             let detail = detail.chars().take(300).collect();
             let alarm = Alarm { id: id.clone(), kind, subject, detail };
             self.propose(now, vec![Lock::Alarm(id)], vec![Record::AlarmRaised { alarm }]);
+        }
+    }
+
+    /// Whether the condition of an alarm that does not stand is really gone. After a restart a lift or vehicle that
+    /// was not heard yet is not proven to be well.
+    fn can_tell(&self, kind: AlarmKind, subject: &Subject, now: Now) -> bool {
+        match subject {
+            Subject::Lift(id) => self.lifts.contains_key(id) || !self.plant.lifts.contains_key(id),
+            Subject::Vehicle(id) => self.vehicles.get(id).is_none_or(|ear| {
+                // Only its own steady word says that the records agree again.
+                let disagreed = kind == AlarmKind::RecordsDisagree;
+                if disagreed { ear.steady(now).is_some() } else { ear.beat_at.is_some() }
+            }),
+            Subject::Site | Subject::Task(_) | Subject::Gateway(_) => true,
         }
     }
 
@@ -89,6 +104,13 @@ impl Control {
         for session in self.book.sessions.values().filter(|it| it.holds_lift()) {
             self.session_conditions(session, now, standing);
         }
+        for id in self.plant.lifts.keys() {
+            let waits = self.book.session_of(id).is_none() && !self.book.waiting_for(id).is_empty();
+            if waits && self.usable(id, now).is_some_and(|it| it.occupied) {
+                let detail = format!("{id}: the sensor sees the car occupied, and no ride holds it");
+                standing.insert((AlarmKind::HandoverDisagrees, Subject::Lift(id.clone())), detail);
+            }
+        }
     }
 
     fn session_conditions(&self, session: &SessionBook, now: Now, standing: &mut Standing) {
@@ -127,8 +149,9 @@ impl Control {
     fn vehicle_conditions(&self, now: Now, standing: &mut Standing) {
         for (id, ear) in &self.vehicles {
             let subject = Subject::Vehicle(id.clone());
-            let silence = ear.silence(now);
-            if ear.hearing(now) == Hearing::Silent && silence > self.silence_expected(id) {
+            let missed = ear.hearing(now) != Hearing::Never || self.book.task_of(id).is_some();
+            let silence = self.silence(id, now).filter(|_| missed);
+            if silence.is_some_and(|it| it > self.silence_expected(id)) {
                 standing.insert(
                     (AlarmKind::VehicleSilent, subject.clone()),
                     format!("{id}: silent for longer than expected"),
@@ -176,8 +199,9 @@ impl Control {
     }
 
     fn site_conditions(&self, now: Now, standing: &mut Standing) {
-        for (id, ear) in &self.gateways {
-            if now.mono.since(ear.at) > GATEWAY_SILENT_AFTER {
+        for id in &self.plant.gateways {
+            let at = self.gateways.get(id).map_or(self.started, |ear| ear.at);
+            if now.mono.since(at) > GATEWAY_SILENT_AFTER {
                 standing.insert(
                     (AlarmKind::GatewaySilent, Subject::Gateway(id.clone())),
                     format!("{id}: no status comes"),

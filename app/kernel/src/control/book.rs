@@ -26,7 +26,7 @@ pub struct Book {
     pub sequence: LedgerSequence,
     /// How often each node has started.
     pub runs: BTreeMap<NodeId, u64>,
-    /// Orders and sessions that each node has numbered.
+    /// The highest number in an order's name that each node has given.
     pub numbered: BTreeMap<NodeId, u64>,
     /// Open tasks, and the [`ENDED_TASKS_MAX`] that ended last.
     pub tasks: BTreeMap<TaskId, TaskBook>,
@@ -209,6 +209,9 @@ impl Book {
                 Ok(vec![Touched::Node])
             }
             Record::OrderPlaced { order, task, idempotency_key, fingerprint } => {
+                if self.tasks.contains_key(task) {
+                    return Err(format!("there is a task {task} already"));
+                }
                 Ok(self.place(entry, order, task, idempotency_key, fingerprint))
             }
             Record::TaskClaimed { task, generation } => self.with_task(task, |book| {
@@ -282,7 +285,9 @@ impl Book {
         key: &str,
         fingerprint: &str,
     ) -> Vec<Touched> {
-        *self.numbered.entry(entry.node.clone()).or_default() += 1;
+        let number = number_in(order.id.as_str(), &name_stem("O", &entry.node)).unwrap_or_default();
+        let highest = self.numbered.entry(entry.node.clone()).or_default();
+        *highest = (*highest).max(number);
         let usage =
             KeyUse { order: order.id.clone(), task: task.clone(), fingerprint: fingerprint.to_owned() };
         self.keys.insert(key.to_owned(), usage);
@@ -365,7 +370,6 @@ impl Book {
         vehicle: &VehicleId,
         (from, to): (&FloorId, &FloorId),
     ) -> Vec<Touched> {
-        *self.numbered.entry(entry.node.clone()).or_default() += 1;
         let book = SessionBook {
             id: id.clone(),
             asked: entry.sequence,
@@ -416,6 +420,19 @@ impl Book {
             self.keys.remove(&task.idempotency_key);
         }
     }
+}
+
+/// What a name that a node gives begins with; its number follows. A node's name that ends in a digit is set off, so
+/// that the first name of node 11 is not the eleventh of node 1.
+pub(super) fn name_stem(prefix: &str, node: &NodeId) -> String {
+    let gap = if node.as_str().ends_with(|it: char| it.is_ascii_digit()) { "-" } else { "" };
+    format!("{prefix}-{node}{gap}")
+}
+
+/// The number of a name, if it begins so. The highest one counts, not how many were given: a number that was lost
+/// with a failed proposal is not given again, and no later one twice.
+fn number_in(name: &str, stem: &str) -> Option<u64> {
+    name.strip_prefix(stem)?.parse().ok()
 }
 
 impl TaskBook {

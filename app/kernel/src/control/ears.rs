@@ -74,11 +74,6 @@ impl VehicleEar {
         self.heartbeat.as_ref().filter(|_| steady)
     }
 
-    /// How long it has been silent.
-    pub(super) fn silence(&self, now: Now) -> Millis {
-        self.beat_at.map(|at| now.mono.since(at)).unwrap_or_default()
-    }
-
     /// The vehicle says that it finished this command.
     pub(super) fn finished(&self, command: &CommandId) -> bool {
         self.heartbeat.as_ref().is_some_and(|it| it.completions.contains(command))
@@ -91,6 +86,8 @@ pub(super) struct GatewayEar {
     pub(super) boot: u64,
     pub(super) message: u64,
     pub(super) at: Mono,
+    /// That it has grown silent is on the screen.
+    pub(super) silence_shown: bool,
 }
 
 /// What is heard of a lift.
@@ -99,4 +96,12 @@ pub(super) struct LiftEar {
     pub(super) reading: LiftReading,
     pub(super) at: Mono,
     pub(super) read_at: DateTime<Utc>,
+}
+
+impl LiftEar {
+    /// The lift was read after this moment, by the age that the gateway told: a read from before that only arrived
+    /// later is none.
+    pub(super) fn read_after(&self, moment: Mono) -> bool {
+        self.at > moment + self.reading.age_ms
+    }
 }

@@ -11,6 +11,7 @@ use crate::wire::ledger::Record;
 use crate::wire::view::Hearing;
 
 use super::book::Touched;
+use super::ears::{GATEWAY_SILENT_AFTER, SILENT_AFTER};
 use super::{Control, Effect, Lock};
 
 /// An `openLink` that a vehicle does not follow is sent again so often: four heartbeats.
@@ -43,13 +44,20 @@ impl Control {
         self.touched.insert(Touched::Vehicle(vehicle.clone()));
     }
 
-    /// A vehicle that has grown silent is shown so, although no message says it.
+    /// Who has grown silent is shown so, although no message says it.
     pub(super) fn note_silences(&mut self, now: Now) {
         for (id, ear) in &mut self.vehicles {
             let hearing = Some(ear.hearing(now));
             if ear.shown != hearing {
                 ear.shown = hearing;
                 self.touched.insert(Touched::Vehicle(id.clone()));
+            }
+        }
+        for (id, ear) in &mut self.gateways {
+            if now.mono.since(ear.at) > GATEWAY_SILENT_AFTER && !ear.silence_shown {
+                ear.silence_shown = true;
+                let lifts = self.plant.lifts.iter().filter(|(_, it)| it.gateway == *id);
+                self.touched.extend(lifts.map(|(lift, _)| Touched::Lift(lift.clone())));
             }
         }
     }
@@ -159,5 +167,17 @@ impl Control {
     /// Whether a vehicle is heard now.
     pub(super) fn hearing(&self, id: &VehicleId, now: Now) -> Hearing {
         self.vehicles.get(id).map_or(Hearing::Never, |ear| ear.hearing(now))
+    }
+
+    /// How long a vehicle has been silent, when it is. One that was never heard is silent since this run began, for it
+    /// may have gone while no node listened; it is given the link's margin first, since this node has to find the
+    /// broker, too.
+    pub(super) fn silence(&self, id: &VehicleId, now: Now) -> Option<Millis> {
+        let (since, patience) = match self.vehicles.get(id).and_then(|ear| ear.beat_at) {
+            Some(heard) => (heard, SILENT_AFTER),
+            None => (self.started, self.plant.link_budget.roaming_ms.max(SILENT_AFTER)),
+        };
+        let silence = now.mono.since(since);
+        (silence >= patience).then_some(silence)
     }
 }

@@ -9,6 +9,7 @@ use crate::time::Now;
 use crate::wire::ledger::Record;
 use crate::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder};
 
+use super::book::name_stem;
 use super::{Accepted, BatchId, Control, Effect, Lock, RequestId};
 
 /// Orders that are not over. A WMS that sends more is told to wait; a fleet of 500 works on a tenth of it.
@@ -100,7 +101,7 @@ impl Control {
         let unavailable = |text: &str| OrderRefusal::LedgerUnavailable(text.to_owned());
         let number = self.numbers + 1;
         let node = &self.config.node;
-        let name = |prefix: &str| format!("{prefix}-{node}{number}");
+        let name = |prefix: &str| format!("{}{number}", name_stem(prefix, node));
         let id = OrderId::try_new(&name("O")).map_err(|error| unavailable(&error.to_string()))?;
         let task = TaskId::try_new(&name("T")).map_err(|error| unavailable(&error.to_string()))?;
         let accepted = TransportOrder {

@@ -40,6 +40,9 @@ pub(super) struct Wanted {
 
 impl Control {
     pub(super) fn gateway_heard(&mut self, status: GatewayStatus, now: Now) {
+        if !self.plant.gateways.contains(&status.gateway) {
+            return;
+        }
         let last = self.gateways.get(&status.gateway);
         let newer = last.is_none_or(|it| (status.boot, status.message) > (it.boot, it.message));
         if !newer {
@@ -48,7 +51,8 @@ impl Control {
         if last.is_none() {
             self.touched.insert(Touched::Node);
         }
-        let ear = GatewayEar { boot: status.boot, message: status.message, at: now.mono };
+        let ear =
+            GatewayEar { boot: status.boot, message: status.message, at: now.mono, silence_shown: false };
         for reading in status.lifts {
             let ours = self.plant.lifts.get(&reading.lift).is_some_and(|it| it.gateway == status.gateway);
             if !ours {
@@ -63,6 +67,9 @@ impl Control {
     }
 
     pub(super) fn note_word(&mut self, report: &VehicleReport) {
+        if !self.vehicles.contains_key(&report.vehicle) {
+            return;
+        }
         let words = self.words.entry(report.vehicle.clone()).or_insert_with(|| Words::of(&report.command));
         if words.command != report.command {
             *words = Words::of(&report.command);
@@ -132,7 +139,7 @@ impl Control {
         let open_at = |floor| status.stands_at(floor) && status.door == DoorState::Open;
         match session.phase {
             SessionPhase::Granted | SessionPhase::Boarding
-                if !self.task_lives(session) && !status.occupied =>
+                if !self.task_lives(session) && !status.occupied && self.is_clear(session, now) =>
             {
                 Some(SessionPhase::Released)
             }
@@ -171,6 +178,8 @@ impl Control {
             SessionPhase::Granted if status.occupied => None,
             SessionPhase::Granted => bring(status, &session.from),
             SessionPhase::Boarding if shut && status.floor == session.from => here(LiftAction::OpenDoor),
+            // The sensor has lost the rider before the door is shut: it may be on the sill.
+            SessionPhase::Riding if !status.occupied && !shut && status.floor != session.to => None,
             SessionPhase::Riding => bring(status, &session.to),
             SessionPhase::Alighting => {
                 let clear = !status.occupied && self.says_out(session);
@@ -215,6 +224,23 @@ impl Control {
     fn heard_in_car(&self, vehicle: &VehicleId, lift: &LiftId) -> bool {
         let place = self.vehicles.get(vehicle).and_then(|ear| ear.heartbeat.as_ref()).map(|it| &it.place);
         matches!(place, Some(Place::InCar { lift: in_car }) if in_car == lift)
+    }
+
+    /// The rider of a ride that comes to nothing was never let in, or says that it stands elsewhere than before the
+    /// door. An empty car alone says too little: its sensor lags by seconds.
+    fn is_clear(&self, session: &SessionBook, now: Now) -> bool {
+        if session.ride.is_none() {
+            return true;
+        }
+        let stop = self.plant.lifts.get(&session.lift).and_then(|it| it.stop(&session.from));
+        let heartbeat = self.vehicles.get(&session.vehicle).and_then(|ear| ear.steady(now));
+        match (heartbeat.map(|it| &it.place), stop) {
+            (Some(Place::At { point }), Some(stop)) => *point != stop.landing,
+            (
+                Some(Place::At { .. } | Place::Unknown | Place::Between { .. } | Place::InCar { .. }) | None,
+                _,
+            ) => false,
+        }
     }
 
     fn task_lives(&self, session: &SessionBook) -> bool {

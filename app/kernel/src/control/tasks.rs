@@ -4,7 +4,7 @@ use crate::ids::{CommandId, Generation, LedgerSequence, PointId, TaskId, Vehicle
 use crate::route::{self, Line, Pace};
 
 use crate::task::{ResumePoint, SuspendCause, TaskEvent, TaskState};
-use crate::time::{Mono, Now};
+use crate::time::{Millis, Mono, Now};
 use crate::timing::{DELIVERIES_MAX, redelivery_wait};
 use crate::vehicle::{
     AckVerdict, Instruction, Operation, Place, Progress, VehicleAck, VehicleCommand, VehicleReport, WorkState,
@@ -18,7 +18,7 @@ use super::{Control, Effect, Lock};
 /// Reports of one task that wait for the ledger. A command makes five at most.
 const REPORTED_MAX: usize = 32;
 
-/// The last delivery of a task's command by this run of the node.
+/// The last delivery of a task's command by this run of the node, or the suspension after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delivery {
     pub(super) at: Mono,
@@ -140,7 +140,9 @@ impl Control {
         } else if ear.heartbeat.as_ref().is_some_and(|it| it.command.as_ref() == Some(&command_id)) {
             match &task.state {
                 TaskState::Issued { .. } => Some(TaskEvent::AckReceived { command: command_id }),
-                TaskState::Suspended { cause: SuspendCause::Link, .. } => {
+                TaskState::Suspended { cause: SuspendCause::Link | SuspendCause::Person, .. }
+                    if ear.steady(now).is_some() =>
+                {
                     Some(TaskEvent::Started { command: command_id })
                 }
                 TaskState::Suspended { .. }
@@ -222,24 +224,24 @@ impl Control {
 
     /// What is due about a command that left: suspension in silence or after the deadline, redelivery while heard.
     fn overdue(&self, id: &TaskId, task: &TaskBook, command: &VehicleCommand, now: Now) -> Option<Record> {
-        let heard = self.hearing(&command.vehicle, now);
+        let silent = self.silence(&command.vehicle, now).is_some();
         let change = |event| Some(Record::TaskChanged { task: id.clone(), event });
         let suspend = |cause| change(TaskEvent::Suspended { cause, resume: task.resume_point() });
         match &task.state {
             TaskState::Issued { .. } | TaskState::Acknowledged { .. } | TaskState::Executing { .. }
-                if heard == Hearing::Silent =>
+                if silent =>
             {
                 suspend(SuspendCause::Link)
             }
             TaskState::Issued { attempt, .. } => {
-                let deadline = self.plant.link_budget.ack_deadline();
                 let delivery = self.deliveries.get(id);
                 if self.link_is_open(&command.vehicle)
                     && delivery.is_none_or(|it| it.link != self.link_of(command))
                 {
                     return change(TaskEvent::Redelivered { command: command.id.clone(), attempt: *attempt });
                 }
-                let overdue = delivery.is_some_and(|it| now.mono.since(it.at) >= deadline);
+                let window = self.ack_window(*attempt);
+                let overdue = delivery.is_some_and(|it| now.mono.since(it.at) >= window);
                 if overdue { suspend(SuspendCause::Link) } else { None }
             }
             TaskState::Suspended {
@@ -253,6 +255,20 @@ impl Control {
             | TaskState::Completed
             | TaskState::Failed { .. }
             | TaskState::Withdrawn { .. } => None,
+        }
+    }
+
+    /// How long an acknowledgement is awaited. The budget covers whatever may hide a vehicle at its first delivery; it
+    /// is delivered to again only while it is heard, and then only the way there and back counts.
+    fn ack_window(&self, attempt: u8) -> Millis {
+        let budget = &self.plant.link_budget;
+        if attempt > 1 { budget.transport_ms.times(2) } else { budget.ack_deadline() }
+    }
+
+    /// The wait before the next delivery counts from the suspension.
+    pub(super) fn begin_wait(&mut self, task: &TaskId, now: Now) {
+        if let Some(delivery) = self.deliveries.get_mut(task) {
+            delivery.at = now.mono;
         }
     }
 

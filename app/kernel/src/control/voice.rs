@@ -12,7 +12,7 @@ use crate::timing::{
 use crate::wire::gateway::{GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
 use crate::wire::view::{LIFT_COMMANDS_SHOWN, LiftCommandView};
 
-use super::book::Touched;
+use super::book::{Touched, name_stem};
 use super::rides::Wanted;
 use super::{Control, Effect};
 
@@ -20,13 +20,15 @@ use super::{Control, Effect};
 const AFTER_REFUSAL: Millis = Millis(500);
 /// A refusal that no waiting mends (a target that the gateway does not know) is tried again this seldom.
 const AFTER_HARD_REFUSAL: Millis = Millis::seconds(30);
+/// A read is awaited so long that the acknowledgement of a command still fits into the longest hold.
+const READ_WAIT_MAX: Millis = Millis(LEASE_HOLD_MAX.0 - LIFT_ACK_DEADLINE.0);
 /// The store answers within [`LEASE_WAIT`]; a second later its answer is taken for lost.
 const LEASE_ANSWER_MAX: Millis = Millis(LEASE_WAIT.0 + 1000);
 
 /// How far this node is with commanding a lift.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
-    /// Nothing is being said; not before `until`.
+    /// Nothing is being said; not before a read from after `until`.
     Quiet { until: Mono },
     /// The lease was asked for.
     Asking { nonce: LeaseNonce, since: Mono },
@@ -53,7 +55,9 @@ impl Control {
         let Some(voice) = self.voices.get(lift).cloned() else { return };
         match voice {
             Voice::Quiet { until } => {
-                if now.mono >= until && self.wanted(lift, now).is_some() {
+                // What the last command did shows in a later read; an earlier one still looks as if it had to be said.
+                let later = self.lifts.get(lift).is_some_and(|ear| ear.read_after(until));
+                if later && self.wanted(lift, now).is_some() {
                     self.ask_for_lease(lift, now);
                 }
             }
@@ -106,9 +110,9 @@ impl Control {
 
     /// Decides on the first read from after the grant; a wish that has gone meanwhile gives the lease back.
     fn decide(&mut self, lift: &LiftId, lease: HeldLease, since: Mono, now: Now) {
-        let fresh = self.lifts.get(lift).is_some_and(|ear| ear.at > since);
+        let fresh = self.lifts.get(lift).is_some_and(|ear| ear.read_after(since));
         if !fresh {
-            if now.mono.since(since) >= LEASE_HOLD_MAX {
+            if now.mono.since(since) >= READ_WAIT_MAX {
                 self.release(&lease);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }
@@ -156,7 +160,7 @@ impl Control {
         };
         let read = self.lifts.get(lift)?.reading.read;
         self.lift_commands += 1;
-        let name = format!("C-{}{}.{}", self.config.node, self.run, self.lift_commands);
+        let name = format!("{}{}.{}", name_stem("C", &self.config.node), self.run, self.lift_commands);
         Some(LiftCommand {
             id: CommandId::try_new(&name).ok()?,
             lift: permit.lift().clone(),

@@ -1,0 +1,325 @@
+//! What a control node decides: from orders to commands, from silence to a person, from a wish to a lift's door.
+
+mod acts;
+mod alarms;
+mod deliveries;
+mod links;
+mod orders;
+mod restarts;
+mod rides;
+mod tasks;
+mod voice;
+
+use super::*;
+use crate::alarm::AlarmKind;
+use crate::fixture::{self, at};
+use crate::lift::{DoorState, LiftStatus};
+use crate::task::TaskState;
+use crate::vehicle::{AckVerdict, Instruction, Place, Progress};
+use crate::wire::gateway::{Connection, LiftReading, ReadRef, Verdict};
+use crate::wire::ledger::SessionPhase;
+use crate::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
+
+/// What the ledger does with a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ledger {
+    Writes,
+    Holds,
+    Fails,
+}
+
+/// Steps one node beside a scripted fleet, one scripted lift and a ledger.
+struct Bench {
+    control: Control,
+    plant: Plant,
+    ms: u64,
+    ledger: Ledger,
+    entries: Vec<Entry>,
+    held: Vec<(BatchId, Vec<Record>)>,
+    fleet: BTreeMap<VehicleId, Heartbeat>,
+    silent: BTreeSet<VehicleId>,
+    /// Vehicles that do not follow an `openLink`.
+    deaf: BTreeSet<VehicleId>,
+    status: LiftStatus,
+    verifying: Option<crate::ids::CommandId>,
+    connection: Connection,
+    /// The gateway tells its state.
+    gateway_speaks: bool,
+    /// How old the reads are that the gateway tells.
+    read_age: Millis,
+    tick: u64,
+    /// The lease store grants at once.
+    grants: bool,
+    serial: u64,
+    reports: u64,
+    sent: VecDeque<VehicleCommand>,
+    links_opened: Vec<VehicleCommand>,
+    to_lift: VecDeque<LiftCommand>,
+    leases: Vec<String>,
+    asked: VecDeque<(LeaseNonce, Mono)>,
+    answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
+    requests: u64,
+    tasks: BTreeMap<TaskId, TaskView>,
+    vehicles: BTreeMap<VehicleId, VehicleView>,
+    lifts: BTreeMap<LiftId, LiftView>,
+    alarms: BTreeMap<AlarmId, AlarmView>,
+    node: Option<NodeView>,
+    beats: u64,
+}
+
+impl Bench {
+    fn with(plant: Plant) -> Self {
+        let control = Control::new(NodeConfig { node: fixture::node("A") }, plant.clone());
+        let fleet = plant
+            .vehicles
+            .iter()
+            .map(|(id, it)| (id.clone(), fixture::heartbeat(id.as_str(), it.home.as_str())))
+            .collect();
+        Self {
+            control,
+            plant,
+            ms: 1000,
+            ledger: Ledger::Writes,
+            entries: Vec::new(),
+            held: Vec::new(),
+            fleet,
+            silent: BTreeSet::new(),
+            deaf: BTreeSet::new(),
+            status: fixture::status("F1", DoorState::Closed),
+            verifying: None,
+            connection: Connection::Up,
+            gateway_speaks: true,
+            read_age: Millis(0),
+            tick: 0,
+            grants: true,
+            serial: 0,
+            reports: 0,
+            sent: VecDeque::new(),
+            links_opened: Vec::new(),
+            to_lift: VecDeque::new(),
+            leases: Vec::new(),
+            asked: VecDeque::new(),
+            answers: BTreeMap::new(),
+            requests: 0,
+            tasks: BTreeMap::new(),
+            vehicles: BTreeMap::new(),
+            lifts: BTreeMap::new(),
+            alarms: BTreeMap::new(),
+            node: None,
+            beats: 0,
+        }
+    }
+
+    fn new() -> Self {
+        let mut bench = Self::with(fixture::plant());
+        bench.start();
+        bench
+    }
+
+    /// A node that hears its fleet and has opened every link.
+    fn ready() -> Self {
+        let mut bench = Self::new();
+        bench.run(Millis::seconds(2));
+        bench
+    }
+
+    /// As [`Bench::ready`], with V2 switched off.
+    fn with_one_vehicle() -> Self {
+        let mut bench = Self::new();
+        bench.silent.insert(fixture::vehicle("V2"));
+        bench.run(Millis::seconds(2));
+        bench
+    }
+
+    fn start(&mut self) {
+        self.control.start(at(self.ms));
+        self.pump();
+    }
+
+    /// The node is killed; another run of it starts from the ledger.
+    fn restart(&mut self) {
+        let mut control = Control::new(NodeConfig { node: fixture::node("A") }, self.plant.clone());
+        for entry in &self.entries {
+            control.restore(entry).expect("the ledger fits");
+        }
+        self.control = control;
+        self.held.clear();
+        self.sent.clear();
+        self.to_lift.clear();
+        self.links_opened.clear();
+        self.start();
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.control.handle(event, at(self.ms));
+        self.pump();
+    }
+
+    fn pump(&mut self) {
+        while let Some(effect) = self.control.poll_effect() {
+            match effect {
+                Effect::Append { batch, records } => self.append(batch, records),
+                Effect::Answer { request, answer } => {
+                    assert!(self.answers.insert(request, answer).is_none(), "answered twice");
+                }
+                Effect::AcquireLease { nonce, .. } => self.lease_asked(nonce),
+                Effect::ReleaseLease { token, .. } => self.leases.push(format!("release {}", token.serial)),
+                Effect::SendVehicle { command, .. } => self.command_left(command),
+                Effect::SendLift { command, .. } => self.to_lift.push_back(command),
+                Effect::Beat(_) => self.beats += 1,
+                Effect::Show(change) => self.shown(change),
+            }
+        }
+    }
+
+    fn append(&mut self, batch: BatchId, records: Vec<Record>) {
+        match self.ledger {
+            Ledger::Writes => {
+                let entries = self.store(records);
+                self.control.handle(Event::Appended { batch, entries }, at(self.ms));
+            }
+            Ledger::Holds => self.held.push((batch, records)),
+            Ledger::Fails => {
+                let reason = "the disk is full".to_owned();
+                self.control.handle(Event::AppendFailed { batch, reason }, at(self.ms));
+            }
+        }
+    }
+
+    fn store(&mut self, records: Vec<Record>) -> Vec<Entry> {
+        let first = self.entries.len() as u64 + 1;
+        let entries: Vec<Entry> = (first..)
+            .zip(records)
+            .map(|(sequence, record)| Entry {
+                sequence: crate::ids::LedgerSequence(sequence),
+                at: at(self.ms).wall,
+                node: fixture::node("A"),
+                record,
+            })
+            .collect();
+        self.entries.extend(entries.clone());
+        entries
+    }
+
+    /// The ledger stores what it held back, and holds nothing back any more.
+    fn let_go(&mut self) {
+        self.ledger = Ledger::Writes;
+        self.store_held();
+    }
+
+    /// The ledger stores what it held back so far.
+    fn store_held(&mut self) {
+        for (batch, records) in std::mem::take(&mut self.held) {
+            let entries = self.store(records);
+            self.handle(Event::Appended { batch, entries });
+        }
+    }
+
+    fn lease_asked(&mut self, nonce: LeaseNonce) {
+        self.leases.push("ask".to_owned());
+        self.asked.push_back((nonce, Mono(self.ms)));
+        if self.grants {
+            self.grant();
+        }
+    }
+
+    /// The store answers the oldest request.
+    fn grant(&mut self) {
+        let Some((nonce, asked_at)) = self.asked.pop_front() else { return };
+        self.serial += 1;
+        let token = FencingToken { epoch: 1, serial: self.serial };
+        let lease = HeldLease::granted(fixture::lift("L1"), nonce, token, asked_at);
+        self.control.handle(Event::LeaseGranted { nonce, lease }, at(self.ms));
+    }
+
+    fn command_left(&mut self, command: VehicleCommand) {
+        if command.instruction != Instruction::OpenLink {
+            self.sent.push_back(command);
+            return;
+        }
+        let hears = !self.silent.contains(&command.vehicle) && !self.deaf.contains(&command.vehicle);
+        if let Some(vehicle) = self.fleet.get_mut(&command.vehicle).filter(|_| hears) {
+            vehicle.link = command.link;
+            vehicle.link_open = true;
+            vehicle.acknowledged = vehicle.acknowledged.max(command.sequence);
+        }
+        self.links_opened.push(command);
+    }
+
+    fn shown(&mut self, change: Change) {
+        match change {
+            Change::Node(view) => self.node = Some(view),
+            Change::Vehicle(view) => drop(self.vehicles.insert(view.id.clone(), view)),
+            Change::Lift(view) => drop(self.lifts.insert(view.id.clone(), view)),
+            Change::Task(view) => drop(self.tasks.insert(view.id.clone(), view)),
+            Change::TaskForgotten(id) => drop(self.tasks.remove(&id)),
+            Change::Alarm(view) => drop(self.alarms.insert(view.id.clone(), view)),
+            Change::AlarmGone(id) => drop(self.alarms.remove(&id)),
+            Change::Order(_) => {}
+        }
+    }
+
+    /// Time passes in steps of 100 ms: heartbeats, the gateway's states, deadlines.
+    fn run(&mut self, span: Millis) {
+        for _ in 0..span.0 / 100 {
+            self.ms += 100;
+            if self.ms.is_multiple_of(500) {
+                self.beat_all();
+            }
+            if self.gateway_speaks && self.ms.is_multiple_of(200) {
+                self.tell_state();
+            }
+            self.control.handle_timeout(at(self.ms));
+            self.pump();
+        }
+    }
+
+    /// Time passes until something is so; false after `most`.
+    fn until(&mut self, most: Millis, so: impl Fn(&Self) -> bool) -> bool {
+        for _ in 0..most.0 / 100 {
+            if so(self) {
+                return true;
+            }
+            self.run(Millis(100));
+        }
+        so(self)
+    }
+
+    fn beat_all(&mut self) {
+        let ids: Vec<VehicleId> =
+            self.fleet.keys().filter(|id| !self.silent.contains(*id)).cloned().collect();
+        for id in ids {
+            let Some(heartbeat) = self.fleet.get_mut(&id) else { continue };
+            heartbeat.beat += 1;
+            let heartbeat = heartbeat.clone();
+            self.handle(Event::Heartbeat(heartbeat));
+        }
+    }
+
+    fn tell_state(&mut self) {
+        self.tick += 1;
+        let reading = LiftReading {
+            lift: fixture::lift("L1"),
+            read: ReadRef { boot: 1, tick: self.tick },
+            status: Some(self.status.clone()),
+            age_ms: self.read_age,
+            connection: self.connection,
+            epoch: 1,
+            verifying: self.verifying.clone(),
+            connections_lost: 0,
+        };
+        let gateway = fixture::gateway("G1");
+        let status = GatewayStatus { gateway, boot: 1, message: self.tick, lifts: vec![reading] };
+        self.handle(Event::GatewayStatus(status));
+    }
+}
+
+fn order(from: &str, to: &str) -> PlaceOrder {
+    PlaceOrder {
+        from: fixture::station(from),
+        to: fixture::station(to),
+        priority: 5,
+        deadline: None,
+        reference: None,
+    }
+}
