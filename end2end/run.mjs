@@ -172,7 +172,7 @@ async function switchesLive() {
 }
 
 async function selectsByKeyboard() {
-  const lifts = page.locator("g.lift");
+  const lifts = page.locator(".lift .hit");
   const last = lifts.nth((await lifts.count()) - 1);
   await last.focus();
   await page.keyboard.press("Enter");

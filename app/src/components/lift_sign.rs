@@ -59,10 +59,20 @@ pub(crate) fn lift_sign(screen: Screen, drawing: Drawing, id: LiftId) -> impl In
         view.status.clone().map(|status| draw_car(screen, drawing, &view, &status, trust, &shaft))
     };
     let name = id.to_string();
+    let class = {
+        let pressed = pressed.clone();
+        move || {
+            format!("lift {}{}", trust.get().map_or("", Trust::class), if pressed() { " shown" } else { "" })
+        }
+    };
+    let edge = move |edge: fn(&Shaft) -> f64| move || shaft.read().as_ref().map(|shaft| pct(edge(shaft)));
     view! {
-        <g class=move || format!("lift {}", trust.get().map_or("", Trust::class)) role="button" tabindex="0"
-            aria-pressed=move || pressed().to_string() aria-label=label
-            on:click=move |_| select() on:keydown=on_key>
+        <g class=class on:click=move |_| select()>
+            // The button is a rectangle without text, and it outlives what is drawn over it, so that focus stays.
+            <rect class="hit" role="button" tabindex="0" aria-pressed=move || pressed().to_string()
+                aria-label=label on:keydown=on_key
+                x=edge(|it| it.left_pct) y=edge(|it| it.top_pct)
+                width=edge(|it| it.width_pct) height=edge(|it| it.height_pct)/>
             {move || shaft.get().map(|shaft| draw_shaft(&shaft, trust.get(), name.clone()))}
             {car}
         </g>
@@ -143,7 +153,7 @@ fn draw_car(
         <svg x=middle y=y overflow="visible">
             <g class="k">
                 {captions(screen, view, status, trust)}
-                {(trust == Trust::Verifying).then(|| view! { <text class="question" y="-36">"?"</text> })}
+                {(trust == Trust::Verifying).then(|| view! { <text class="question" y="-22">"?"</text> })}
                 {riders(screen, drawing, view)}
             </g>
         </svg>
@@ -165,13 +175,13 @@ fn captions(screen: Screen, view: &LiftView, status: &LiftStatus, trust: Trust) 
     };
     let arrow = match status.motion {
         Motion::Still => None,
-        Motion::Up => Some("M-9 -96 0 -107 9 -96"),
-        Motion::Down => Some("M-9 -107 0 -96 9 -107"),
+        Motion::Up => Some("M-9 -82 0 -93 9 -82"),
+        Motion::Down => Some("M-9 -93 0 -82 9 -93"),
     };
     view! {
-        <text class="car-state" y="-97">{first}</text>
+        <text class="car-state" y="-83">{first}</text>
         {arrow.map(|shape| view! { <path class="arrow" d=shape/> })}
-        <text class="caption" y="-83">{age.map(|seconds| locale.age(&locale.span(seconds)))}</text>
+        <text class="caption" y="-70">{age.map(|seconds| locale.age(&locale.span(seconds)))}</text>
     }
 }
 
@@ -191,6 +201,6 @@ fn riders(screen: Screen, drawing: Drawing, view: &LiftView) -> impl IntoView + 
     let more = ids.len().saturating_sub(RIDERS_DRAWN);
     view! {
         {drawn}
-        {(more > 0).then(|| view! { <text class="caption" y="-58">{format!("+{more}")}</text> })}
+        {(more > 0).then(|| view! { <text class="caption" y="-46">{format!("+{more}")}</text> })}
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn task_table(screen: Screen) -> impl IntoView {
                         <th scope="col">{screen.text(Locale::task)}</th>
                         <th scope="col">{screen.text(Locale::vehicle)}</th>
                         <th scope="col">{screen.text(Locale::way)}</th>
-                        <th scope="col">{screen.text(Locale::state)}</th>
+                        <th scope="col">{screen.text(Locale::state_of_task)}</th>
                         <th scope="col">{screen.text(Locale::known)}</th>
                         <th scope="col">{screen.text(Locale::now)}</th>
                         <th scope="col">{screen.text(Locale::since)}</th>

@@ -27,9 +27,12 @@ pub(crate) fn standing_vehicle(screen: Screen, drawing: Drawing, id: VehicleId) 
         let caption =
             caption(screen, &vehicle).or_else(|| line.map(|(lift, place)| format!("{lift} #{place}")));
         let up = -f64::from(u32::from(spot.tier) * TIER_PX);
+        // A raised sign stays tied to its place.
+        let stem = (spot.tier > 0).then(|| view! { <line class="stem" x1="0" x2="0" y1="0" y2=up - 3.0/> });
         Some(view! {
             <svg x=pct(spot.x_pct) y=pct(spot.y_pct) overflow="visible">
                 <g class="k">
+                    {stem}
                     <g transform=format!("translate(0 {up})")>{vehicle_box(screen, &vehicle, caption)}</g>
                 </g>
             </svg>

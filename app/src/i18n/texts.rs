@@ -58,9 +58,9 @@ texts! {
     car_occupied: "有物", "something inside";
     car_empty: "空", "empty";
     free: "无人持有", "nobody holds it";
-    no_session: "无", "none";
+    no_session: "无", "nobody rides";
     token: "令牌", "token";
-    read: "读取于", "read";
+    read: "读取于", "Read";
     not_read_yet: "尚未读到", "not read yet";
     verifying: "待校验", "verifying";
     unreachable: "不可达", "unreachable";
@@ -80,6 +80,7 @@ texts! {
     task: "任务", "task";
     tasks: "任务", "Tasks";
     way: "起点 → 终点", "from → to";
+    state_of_task: "状态", "state";
     known: "确认程度", "what is known";
     now: "当前", "now";
     since: "历时", "since";
@@ -92,7 +93,7 @@ texts! {
     no_tasks: "暂无任务。", "No tasks yet.";
     no_tasks_hint: "WMS 通过 REST 下单,例如:", "A WMS places orders over REST, for example:";
     no_stations: "本场地没有可下单的站点。", "This site has no two stations to carry between.";
-    no_vehicle: "未派车", "none";
+    no_vehicle: "未派车", "unassigned";
     not_live: "以下为页面生成时的状态,尚未实时更新。", "This is the state when the page was made; it is not live yet.";
     data_stopped: "数据已停止", "Data stopped";
     connection_lost: "连接已断开", "Connection lost";
