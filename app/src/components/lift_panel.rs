@@ -1,6 +1,7 @@
 //! The selected lift: who may talk to it, whose ride it is, who waits, and what was asked of it lately.
 
 use kernel::ids::LiftId;
+use kernel::lease::FencingToken;
 use kernel::wire::gateway::Verdict;
 use kernel::wire::view::{LiftCommandView, LiftView, SessionView};
 use leptos::prelude::*;
@@ -70,7 +71,7 @@ fn facts(screen: Screen, view: &LiftView) -> impl IntoView + use<> {
     };
     let age = view.read_at.map(|at| screen.clock.span_since(at, locale)).filter(|age| !age.is_empty());
     let lease = view.lease.as_ref().map(|lease| {
-        let token = format!("{} {}·{}", locale.token(), lease.token.epoch, lease.token.serial);
+        let token = format!("{} {}", locale.token(), rank(lease.token));
         let since = screen.clock.span_since(lease.since, locale);
         (lease.holder.to_string(), [token, since].join(" · "))
     });
@@ -158,7 +159,7 @@ fn commands_table(screen: Screen, commands: &[LiftCommandView]) -> AnyView {
                 <td class="figure-left">{screen.clock.exact_time_of_day(command.at)}</td>
                 <td>
                     <strong>{command.issuer.to_string()}</strong>
-                    {format!(" {}·{}", command.token.epoch, command.token.serial)}
+                    {format!(" {}", rank(command.token))}
                 </td>
                 <td>{format!("{} · {}", locale.lift_action(command.action), command.floor)}</td>
                 <td>{answer(locale, command)}</td>
@@ -179,6 +180,15 @@ fn commands_table(screen: Screen, commands: &[LiftCommandView]) -> AnyView {
     .into_any()
 }
 
+/// A token as people compare it. A lease store that counts its runs in the upper half of the serial would make
+/// ten digits of it.
+fn rank(token: FencingToken) -> String {
+    match (token.serial >> 32, token.serial & u64::from(u32::MAX)) {
+        (0, serial) => format!("{}·{serial}", token.epoch),
+        (run, serial) => format!("{}·{run}.{serial}", token.epoch),
+    }
+}
+
 fn answer(locale: Locale, command: &LiftCommandView) -> impl IntoView + use<> {
     let Some(verdict) = &command.verdict else {
         return view! { <span class="quiet">{locale.no_answer_yet()}</span> }.into_any();
@@ -190,4 +200,17 @@ fn answer(locale: Locale, command: &LiftCommandView) -> impl IntoView + use<> {
     };
     let after = command.answered_after_ms.map(|span| format!(" {span}")).unwrap_or_default();
     view! { <span class=class>{locale.verdict(verdict)}</span> <span class="quiet">{after}</span> }.into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_is_short_enough_to_compare() {
+        let rows = [((7, 418), "7·418"), ((1, (1 << 32) + 4), "1·1.4"), ((1, 3 << 32), "1·3.0")];
+        for ((epoch, serial), expected) in rows {
+            assert_eq!(rank(FencingToken { epoch, serial }), expected);
+        }
+    }
 }

@@ -110,7 +110,10 @@ fn cells(screen: Screen, task: TaskView) -> impl IntoView {
 fn what_goes_on(screen: Screen, task: &TaskView) -> String {
     let locale = screen.locale.get();
     match &task.state {
-        // A delivery that is due again says more than the cause.
+        TaskState::Suspended { cause: SuspendCause::Link, .. } if task.knowledge == Knowledge::Assumed => {
+            format!("{} · {}", locale.activity(&task.activity), locale.silent_as_expected())
+        }
+        // A delivery that is due again says more than the cause; one that is overdue waits for the vehicle.
         TaskState::Suspended { cause, resume } => match (resume, next_delivery(screen, task)) {
             (ResumePoint::Command { attempt, .. }, Some(next)) => {
                 format!("{} · {next}", locale.attempt(*attempt, DELIVERIES_MAX))
@@ -131,7 +134,7 @@ fn what_goes_on(screen: Screen, task: &TaskView) -> String {
 }
 
 fn next_delivery(screen: Screen, task: &TaskView) -> Option<String> {
-    let seconds = screen.clock.seconds_until(task.next_delivery_at?)?;
+    let seconds = screen.clock.seconds_until(task.next_delivery_at?).filter(|seconds| *seconds > 0)?;
     let locale = screen.locale.get();
     Some(locale.next_in(&locale.span(seconds)))
 }
