@@ -19,7 +19,6 @@ pub(crate) fn document(boot: Boot, boot_json: String) -> impl IntoView {
                 <meta name="color-scheme" content="light dark"/>
                 <title>{title}</title>
                 <link rel="icon" href="/icon.svg" type="image/svg+xml"/>
-                <link rel="preload" href="/fonts/inter-latin.woff2" r#as="font" r#type="font/woff2" crossorigin=""/>
                 <link rel="stylesheet" href="/style.css"/>
                 <link rel="modulepreload" href="/pkg/hoistway.js"/>
                 <script id=BOOT_ID type="application/json" inner_html=boot_json></script>

@@ -139,6 +139,7 @@ fn lift() -> LiftView {
         gateway: GatewayId::try_new("G1").unwrap(),
         gateway_hearing: Hearing::Heard,
         connection: Connection::Up,
+        connections_lost: 0,
         status: Some(LiftStatus {
             floor: FloorId::try_new("2").unwrap(),
             levelled: true,

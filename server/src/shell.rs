@@ -17,8 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 /// neighbors, so a full mailbox means that the loop or the disk hangs; more waiting would only hide it.
 pub const CONTROL_MAILBOX_MAX: usize = 256;
 
-/// So long a request waits for its answer. A group commit on a slow disk takes tens of milliseconds.
-pub const CONTROL_ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+/// So long a request waits for its answer. A group commit on a slow disk takes tens of milliseconds; a ledger that
+/// hangs says so after ten seconds, and its answer is worth more than none.
+pub const CONTROL_ANSWER_DEADLINE: Duration = Duration::from_secs(12);
 
 /// What the control loop is asked.
 #[derive(Debug)]
@@ -42,10 +43,10 @@ pub enum ControlUnavailable {
     /// The mailbox is full; the request was not taken.
     #[error("{CONTROL_MAILBOX_MAX} requests wait already")]
     Busy,
-    /// The loop has ended; the request was not taken, or its answer is lost.
+    /// The loop has ended; the request was not taken.
     #[error("the control loop has ended")]
     Stopped,
-    /// The request was taken and not answered in time: it may still be carried out.
+    /// The request was taken and not answered, in time or at all: it may still be carried out.
     #[error("no answer came within {} s", CONTROL_ANSWER_DEADLINE.as_secs())]
     NoAnswer,
 }
@@ -81,8 +82,7 @@ impl ControlHandle {
         })?;
         match tokio::time::timeout(CONTROL_ANSWER_DEADLINE, answer).await {
             Ok(Ok(decided)) => Ok(decided),
-            Ok(Err(_)) => Err(ControlUnavailable::Stopped),
-            Err(_) => Err(ControlUnavailable::NoAnswer),
+            Ok(Err(_)) | Err(_) => Err(ControlUnavailable::NoAnswer),
         }
     }
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use sqlx::SqlitePool;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Connection as _, SqlitePool};
 
 /// Every migration, embedded.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
@@ -34,6 +34,9 @@ pub async fn open(path: &Path) -> anyhow::Result<SqlitePool> {
         .foreign_keys(true);
     let pool = SqlitePoolOptions::new()
         .max_connections(CONNECTIONS_MAX)
+        // A full disk makes SQLite roll back by itself, and the driver then loses count of its transactions: such a
+        // connection would refuse every later one.
+        .after_release(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
         .connect_with(options)
         .await
         .with_context(|| format!("cannot open the store {}", path.display()))?;
@@ -71,5 +74,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let refused = open(dir.path()).await.unwrap_err().to_string();
         assert!(refused.starts_with("cannot open the store"), "{refused}");
+    }
+
+    /// As a full disk leaves it: the driver believes in a transaction that SQLite has ended.
+    #[tokio::test]
+    async fn a_connection_that_is_stuck_in_a_transaction_is_not_handed_out_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = open(&dir.path().join("store.db")).await.unwrap();
+        for _ in 0..=CONNECTIONS_MAX {
+            let mut connection = pool.acquire().await.unwrap();
+            let transaction = connection.begin_with("BEGIN IMMEDIATE").await.unwrap();
+            std::mem::forget(transaction);
+            drop(connection);
+        }
+        let transaction = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        transaction.rollback().await.unwrap();
     }
 }

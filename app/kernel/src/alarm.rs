@@ -68,7 +68,8 @@ pub struct Alarm {
     pub kind: AlarmKind,
     /// With whom.
     pub subject: Subject,
-    /// What was seen, for people: names and figures, at most 300 characters.
+    /// What was seen: names and figures, or a vehicle's own words, at most 300 characters. Whoever shows the alarm has
+    /// the sentence for its kind, in the reader's language.
     pub detail: String,
 }
 

@@ -32,6 +32,7 @@ use crate::wire::live::Change;
 use crate::wire::rest::{OrderRefusal, PlaceOrder};
 use crate::wire::view::LiftCommandView;
 
+use self::alarms::Rejections;
 use self::book::Touched;
 use self::ears::{GatewayEar, LiftEar, VehicleEar};
 use self::orders::PendingOrder;
@@ -247,6 +248,7 @@ pub struct Control {
     ledger_paused_until: Option<Mono>,
     broker_connected: bool,
     messages_rejected: u64,
+    rejections: Rejections,
     last_rejection: Option<String>,
     touched: BTreeSet<Touched>,
     effects: VecDeque<Effect>,
@@ -284,6 +286,7 @@ impl Control {
             ledger_paused_until: None,
             broker_connected: false,
             messages_rejected: 0,
+            rejections: Rejections::default(),
             last_rejection: None,
             touched: BTreeSet::new(),
             effects: VecDeque::new(),
@@ -305,7 +308,7 @@ impl Control {
         self.next_beat = now.mono;
         self.touch_everything();
         let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
-        self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run }]);
+        self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);
         self.look(now);
     }
 
@@ -361,6 +364,11 @@ impl Control {
 
     fn look(&mut self, now: Now) {
         self.next_look = now.mono + LOOK_PERIOD;
+        // Whether the ledger is back shows only when it is asked again, and an idle node asks nothing: after the pause
+        // it counts as writable until a proposal fails.
+        if self.ledger_paused_until.take_if(|until| *until <= now.mono).is_some() {
+            self.touched.insert(Touched::Node);
+        }
         if self.next_beat <= now.mono {
             self.next_beat = now.mono + CONTROL_BEAT_PERIOD;
             self.beats += 1;
@@ -382,7 +390,7 @@ impl Control {
     /// The start was not stored: asks again.
     fn drive_start(&mut self, now: Now) {
         let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
-        self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run }]);
+        self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);
     }
 
     /// Proposes records together, unless something is already proposed about one of the locks or the ledger is away.
@@ -432,7 +440,7 @@ impl Control {
     /// Does what a durable record asks for. Nothing leaves before this.
     fn react(&mut self, record: &Record, now: Now) {
         match record {
-            Record::NodeStarted { run } => self.run = *run,
+            Record::NodeStarted { run, .. } => self.run = *run,
             Record::CommandIssued { command } => {
                 if let Some(task) = command.task.clone() {
                     self.deliver(&task, now);
@@ -457,6 +465,7 @@ impl Control {
 
     fn reject(&mut self, topic: &str, reason: &str) {
         self.messages_rejected += 1;
+        self.rejections.add();
         self.last_rejection = Some(format!("{topic}: {reason}"));
         self.touched.insert(Touched::Node);
     }

@@ -55,7 +55,7 @@ pub enum Event {
     },
 }
 
-/// How a write went on the wire (`research` calls these "executed: no, yes, unknown").
+/// How a write went on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteResult {
     /// The PLC confirmed the write. Whether it runs shows in the echo.

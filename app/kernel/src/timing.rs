@@ -89,9 +89,10 @@ pub const LEASE_WAIT: Millis = Millis::seconds(2);
 /// From "lift ready" or an open door until both channels must agree that the vehicle is in or out.
 pub const HANDOVER_MARGIN: Millis = Millis::seconds(20);
 
-/// How long a session may hold a lift before a person is asked: two one-way trips and the handovers (B6).
+/// How long a session may hold a lift before a person is asked: two one-way trips, one of them empty to fetch the
+/// rider, and the handovers in and out (B6).
 pub fn hold_limit(lift: &Lift) -> Millis {
-    lift.one_way().times(2) + HANDOVER_MARGIN
+    lift.one_way().times(2) + HANDOVER_MARGIN.times(2)
 }
 
 #[cfg(test)]

@@ -44,6 +44,8 @@ fn facts(screen: Screen) -> impl IntoView {
     let broker_ok = move || nodes.read().values().all(|node| node.broker_connected);
     let ledger_ok = move || nodes.read().values().all(|node| node.ledger_writable);
     let heard = Memo::new(move |_| gateways_heard(screen));
+    let rejected = move || nodes.read().values().map(|node| node.messages_rejected).sum::<u64>();
+    let last_rejection = move || nodes.read().values().find_map(|node| node.last_rejection.clone());
     let word = move |ok: bool, bad: fn(Locale) -> &'static str| {
         let locale = screen.locale.get();
         if ok { locale.ok() } else { bad(locale) }
@@ -63,6 +65,12 @@ fn facts(screen: Screen) -> impl IntoView {
                 <dt>{screen.text(Locale::gateways)}</dt>
                 <dd>{move || { let (n, of) = heard.get(); format!("{n}/{of}") }}</dd>
             </div>
+            <Show when=move || { rejected() > 0 }>
+                <div class="bad">
+                    <dt>{screen.text(Locale::rejected)}</dt>
+                    <dd title=last_rejection>{rejected}</dd>
+                </div>
+            </Show>
             <div>
                 <dt>{screen.text(Locale::sequence)}</dt>
                 <dd class="sequence">{move || grouped(screen.store.sequence.get().0)}</dd>

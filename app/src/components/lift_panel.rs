@@ -101,7 +101,8 @@ fn facts(screen: Screen, view: &LiftView) -> impl IntoView + use<> {
         <dt>{locale.mode()}</dt>
         <dd>{mode}</dd>
         <dt>{locale.plc()}</dt>
-        <dd>{locale.connection(view.connection)} " · " {locale.gateway()} " " {view.gateway.to_string()}</dd>
+        <dd>{locale.connection(view.connection)} " · " {locale.gateway()} " " {view.gateway.to_string()}
+            {(view.connections_lost > 0).then(|| format!(" · {} {}", locale.connections_lost(), view.connections_lost))}</dd>
     }
 }
 

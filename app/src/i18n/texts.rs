@@ -53,6 +53,8 @@ texts! {
     session: "乘梯", "Ride";
     mode: "模式", "Mode";
     plc: "PLC", "PLC";
+    connections_lost: "断线", "breaks";
+    rejected: "未识别消息", "not understood";
     gateway: "网关", "Gateway";
     car: "轿厢", "Car";
     car_occupied: "有物", "something inside";

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_modbus::client::{Client as _, Context, tcp};
 use tokio_modbus::slave::SlaveContext as _;
-use tokio_modbus::{ExceptionCode, Request, Response, Slave};
+use tokio_modbus::{Error, ExceptionCode, Request, Response, Slave};
 use tokio_util::sync::CancellationToken;
 
 use super::profile::Profile;
@@ -33,6 +33,8 @@ const CALL_DEADLINE: Duration = Duration::from_millis(2 * SCAN_MAX.as_millis() a
 /// the gateway gives a command.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(1);
 /// The wait before the next connection doubles from the first to the longest.
+/// A connection that held for so long was a good one: five polls.
+const STEADY_AFTER: Duration = Duration::from_millis(5 * LIFT_POLL_PERIOD.0);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_LONGEST: Duration = Duration::from_secs(5);
 /// Writes that wait. The gateway has one command under way per lift, so this holds one for each lift of a large
@@ -132,8 +134,13 @@ impl Task {
         loop {
             let ended = match self.open().await {
                 Ok(mut context) => {
-                    attempt = 0;
-                    self.serve(&mut context).await
+                    let opened = Instant::now();
+                    let ended = self.serve(&mut context).await;
+                    // A connection that breaks at once is as good as none: waiting grows all the same.
+                    if opened.elapsed() >= STEADY_AFTER {
+                        attempt = 0;
+                    }
+                    ended
                 }
                 Err(reason) => self.unreachable(&reason).await,
             };
@@ -278,8 +285,21 @@ async fn call(context: &mut Context, unit: u8, request: Request<'_>) -> Call {
     match timeout(CALL_DEADLINE, context.call(request)).await {
         Ok(Ok(Ok(response))) => Call::Answered(response),
         Ok(Ok(Err(code))) => Call::Refused(code),
+        Ok(Err(Error::Transport(err))) if says_nothing(&err) => {
+            Call::Broken("the PLC closed the connection".to_owned())
+        }
         Ok(Err(err)) => Call::Broken(format!("the connection broke: {err}")),
         Err(_) => Call::Broken(format!("no answer within {} ms", CALL_DEADLINE.as_millis())),
+    }
+}
+
+/// At the end of the stream the library hands out whatever error the process met last, which has nothing to do with it.
+fn says_nothing(err: &io::Error) -> bool {
+    const EAGAIN: i32 = 11;
+    const EINPROGRESS: i32 = 115;
+    match err.raw_os_error() {
+        Some(code) => matches!(code, 0 | EAGAIN | EINPROGRESS),
+        None => matches!(err.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe),
     }
 }
 

@@ -99,7 +99,7 @@ pub enum InvalidProfile {
 }
 
 impl Registers {
-    /// The registers of [`BUILT_IN`].
+    /// The registers of [`super::profile::BUILT_IN`].
     pub fn built_in() -> Self {
         Self {
             command: CommandRegisters { number: 100, action: 101, floor: 102 },

@@ -77,8 +77,9 @@ fn settings(listen: SocketAddr) -> Config {
         // 500 vehicles, gateways, control nodes, with room; the memory is taken as it is used.
         max_connections: 1024,
         max_outgoing_packet_count: 200,
-        max_segment_size: 1024 * 1024,
-        max_segment_count: 10,
+        // Kept for each filter; old messages are worth nothing here, and the broker never drops them before that.
+        max_segment_size: 64 * 1024,
+        max_segment_count: 4,
         custom_segment: None,
         initialized_filters: None,
         shared_subscriptions_strategy: rumqttd::Strategy::default(),

@@ -126,7 +126,7 @@ fn hold_parts(lift: &Lift) -> String {
     let n_spans = lift.stops.len().saturating_sub(1);
     let (one_way, travel, door) = (lift.one_way(), lift.travel_per_floor_ms, lift.door_ms);
     format!(
-        "2 × {one_way} one way ({n_spans} × {travel} + 2 × {door} door) + {} handover",
+        "2 × {one_way} one way ({n_spans} × {travel} + 2 × {door} door) + 2 × {} handover",
         timing::HANDOVER_MARGIN
     )
 }

@@ -112,7 +112,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
 pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<Running> {
     let listener = http::bind(cli::loopback(options.listen)?).await?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let data = DataDir::hold(&options.data, &format!("control-{}", options.node))?;
+    let data = DataDir::hold(&options.data, "control")?;
     let pool = store::open(&data.file("hoistway.db")).await?;
     let (journal, writer) = Journal::open(pool.clone()).await?;
     // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
@@ -120,7 +120,8 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     let (link, incoming) = messaging::connect(link_options(&options), Outbox::memory());
     let hub = Hub::new(Arc::new(options.plant.clone()), quiet_node(&options.node));
     let (handle, requests) = ControlHandle::new();
-    let state = AppState::new(handle, hub.clone(), options.assets, stop.clone())?;
+    let pages = CancellationToken::new();
+    let state = AppState::new(handle, hub.clone(), options.assets, pages.clone())?;
     let shell = ControlShell {
         node: options.node,
         plant: options.plant,
@@ -131,11 +132,16 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
         requests,
     };
     let ended = tokio::spawn(async move {
-        // The loop ends first, then the pages, so that nobody reads from a node that decides no more; a loop that
-        // fails takes the pages with it.
-        let serving = tokio::spawn(http::serve(listener, state));
+        // The loop ends first and answers who waits, then the pages end; a loop that fails takes the pages with it,
+        // and pages that fail take the loop.
+        let failed = stop.clone();
+        let serving = tokio::spawn(async move {
+            let served = http::serve(listener, state).await;
+            failed.cancel();
+            served
+        });
         let decided = shell.run(stop.clone()).await;
-        stop.cancel();
+        pages.cancel();
         let served = serving.await.context("HTTP ended badly").and_then(|it| it);
         link.close().await;
         writer.await.context("the ledger's writer ended badly")?;

@@ -53,7 +53,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     };
     // The parts end in turn: what commands first, what is commanded last.
     let data = runs::begin(&args.data, clock::now().wall)?;
-    let edge_data = DataDir::hold(&data, "gateways")?;
+    let edge_data = DataDir::hold(&data, runs::GATEWAYS)?;
     let (deciding, edge, plant) =
         (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
     let broker = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await.context("the embedded broker")?;

@@ -30,7 +30,7 @@ use self::appender::Appender;
 
 /// Answers of the ledger and the lease store that wait for the loop: each belongs to one proposal or request in
 /// flight, and the machine has at most one per task, vehicle, lift and alarm.
-const ANSWERS_MAX: usize = 4096;
+const ANSWERS_MAX: usize = 16_384;
 /// Messages that wait for the broker's worker. When it is full the message is dropped: a command's redelivery is due
 /// by its own deadline, a beat is followed by the next.
 const OUTGOING_MAX: usize = 1024;
@@ -106,8 +106,14 @@ impl ControlShell {
         };
         running.machine.start(clock::now());
         running.perform();
-        let ended = running.turn(self.incoming, self.requests, answers, &stop).await;
+        let mut answers = answers;
+        let ended = running.turn(self.incoming, self.requests, &mut answers, &stop).await;
+        // Who was promised an answer gets it: the requests' mailbox is closed by now, so no more come.
+        if tokio::time::timeout(STOP_BOUND, running.answer_waiting(&mut answers)).await.is_err() {
+            tracing::warn!("{} requests are left without an answer", running.waiting.len());
+        }
         drop(running);
+        drop(answers);
         tasks.close();
         if tokio::time::timeout(STOP_BOUND, tasks.wait()).await.is_err() {
             tracing::warn!("the ledger and the broker did not finish within {} s", STOP_BOUND.as_secs());
@@ -122,7 +128,7 @@ impl Running {
         &mut self,
         mut incoming: mpsc::Receiver<Incoming>,
         mut requests: mpsc::Receiver<ControlRequest>,
-        mut answers: mpsc::Receiver<Event>,
+        answers: &mut mpsc::Receiver<Event>,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
         loop {
@@ -142,6 +148,14 @@ impl Running {
                 }
             }
             self.appender.check()?;
+        }
+    }
+
+    /// Takes what the ledger still brings until every request has its answer.
+    async fn answer_waiting(&mut self, answers: &mut mpsc::Receiver<Event>) {
+        while !self.waiting.is_empty() {
+            let Some(event) = answers.recv().await else { return };
+            self.handle(event);
         }
     }
 
@@ -170,7 +184,7 @@ impl Running {
         self.handle(event);
     }
 
-    /// Logged once per topic and reason: whoever sends nonsense sends it often. The count is on every screen.
+    /// Logged once per topic and reason: whoever sends nonsense sends it often. The count is shown.
     fn note_rejected(&mut self, rejected: &codec::Rejected) {
         let seen = (rejected.topic.clone(), rejected.reason.clone());
         if self.rejected.len() < REJECTIONS_LOGGED_MAX && self.rejected.insert(seen) {
@@ -263,6 +277,12 @@ async fn restore(journal: &Journal, node: &NodeId, plant: &Plant) -> anyhow::Res
                 anyhow::anyhow!("entry {} of the ledger does not fit: {reason}", entry.sequence)
             })?;
         }
+    }
+    if let Some(site) = machine.book().site.as_ref().filter(|site| **site != plant.site) {
+        anyhow::bail!(
+            "the ledger belongs to site {site}, the site file describes {}; use another --data folder or the other file",
+            plant.site
+        );
     }
     let run = machine.book().runs.get(node).copied().unwrap_or_default() + 1;
     tracing::info!(entries = after.0, run, "the ledger is taken in");

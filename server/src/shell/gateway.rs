@@ -258,7 +258,7 @@ impl Shell {
                     let topic = Topic::Gateway(self.id.clone(), GatewayRoad::Status);
                     self.send(&topic, &status, Road::Fast).await;
                 }
-                Effect::Log { lift, text } => tracing::warn!(gateway = %self.id, %lift, "{text}"),
+                Effect::Log { lift, text } => tracing::info!(gateway = %self.id, %lift, "{text}"),
             }
         }
         Ok(())

@@ -10,7 +10,8 @@ use kernel::lift::LiftAction;
 use kernel::time::Millis;
 use kernel::vehicle::{Instruction, VehicleCommand};
 use kernel::wire::gateway::{
-    GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, SessionRef, Verdict,
+    Connection, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, SessionRef,
+    Verdict,
 };
 use server::messaging::codec::{ForVehicle, decode, decode_for_vehicle, encode};
 use server::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, broker, connect};
@@ -204,7 +205,8 @@ async fn an_unanswered_write_is_settled_by_the_echo() {
     assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Unknown));
     assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Ran));
     hall.plc.with(|it| it.on_write = OnWrite::HangUp);
-    let reading = hall.reading(|it| it.verifying.is_none() && it.age_ms < Millis(500)).await;
+    let steady = |it: &LiftReading| it.verifying.is_none() && it.connection == Connection::Up;
+    let reading = hall.reading(|it| steady(it) && it.age_ms < Millis(500)).await;
     let command = LiftCommand { action: LiftAction::CloseDoor, ..hall.command("C2", &reading, 2) };
     hall.send("C2", GatewayCommand::Lift(command)).await;
     assert_eq!(verdict(&hall.outcome().await), ("C2", &Verdict::Unknown));

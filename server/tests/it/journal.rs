@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use chrono::{DateTime, Utc};
-use kernel::ids::{LedgerSequence, NodeId};
+use kernel::ids::{LedgerSequence, NodeId, SiteId};
 use kernel::wire::ledger::Record;
 use server::journal::{GENESIS, Journal, JournalError, RECORDS_MAX, VerifyError};
 use server::store;
@@ -25,7 +25,7 @@ fn at() -> DateTime<Utc> {
 }
 
 fn run(run: u64) -> Record {
-    Record::NodeStarted { run }
+    Record::NodeStarted { run, site: SiteId::try_new("hall").unwrap() }
 }
 
 async fn fresh() -> (TempDir, SqlitePool, Journal) {
@@ -169,7 +169,7 @@ async fn what_cannot_be_stored_is_refused_whole() {
 
     // The disk fails in the middle of a proposal: its first record must not stay.
     sqlx::query(
-        "CREATE TRIGGER disk_fails BEFORE INSERT ON entries WHEN NEW.record LIKE '%\"run\":13}%' \
+        "CREATE TRIGGER disk_fails BEFORE INSERT ON entries WHEN NEW.record LIKE '%\"run\":13,%' \
          BEGIN SELECT RAISE(ABORT, 'disk full'); END",
     )
     .execute(&pool)

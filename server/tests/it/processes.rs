@@ -173,3 +173,42 @@ async fn control_is_killed_in_mid_task_and_the_load_is_moved_once() {
     }
     drop((control, gateway, plant));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_graceful_stop_under_load_loses_no_accepted_order() {
+    let site = Site::start().await;
+    let mut control = site.control();
+    site.wait(site.control_port, "/readyz", START_BOUND, |_| true).await;
+    let client = reqwest::Client::new();
+    let url = format!("http://127.0.0.1:{}/api/v1/orders", site.control_port);
+    let orders = (0..200).map(|n| {
+        let request = client
+            .post(&url)
+            .header("Idempotency-Key", format!("order-{n}"))
+            .json(&serde_json::json!({ "from": "A21", "to": "B12" }));
+        tokio::spawn(async move {
+            let answer = request.send().await.ok()?;
+            let accepted = answer.status() == 202;
+            let body: Value = answer.json().await.ok()?;
+            accepted.then(|| body["order"]["id"].as_str().unwrap().to_owned())
+        })
+    });
+    let orders: Vec<_> = orders.collect();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let signaled = Command::new("kill").args(["-TERM", &control.child.id().to_string()]).status().unwrap();
+    assert!(signaled.success());
+    let mut accepted = Vec::new();
+    for order in orders {
+        accepted.extend(order.await.unwrap());
+    }
+    let ended = tokio::task::spawn_blocking(move || control.child.wait().unwrap()).await.unwrap();
+    assert!(ended.success(), "{ended}\n{}", site.logs());
+
+    let control = site.control();
+    site.wait(site.control_port, "/readyz", START_BOUND, |_| true).await;
+    for order in &accepted {
+        let path = format!("/api/v1/orders/{order}");
+        site.wait(site.control_port, &path, START_BOUND, |it| it["order"]["id"] == order.as_str()).await;
+    }
+    drop(control);
+}

@@ -76,6 +76,25 @@ fn kernel_stays_pure() {
 }
 
 #[test]
+fn every_dependency_is_used() {
+    for package in ["app", "app/bundle", "app/kernel", "server", "server/sim"] {
+        let manifest: toml::Table = read(&format!("{package}/Cargo.toml")).parse().unwrap();
+        let inner = |name: &str| {
+            package == "app" && (name.starts_with("app/kernel") || name.starts_with("app/bundle"))
+                || package == "server" && name.starts_with("server/sim")
+        };
+        let text: Vec<String> =
+            sources(package).into_iter().filter(|(name, _)| !inner(name)).map(|(_, text)| text).collect();
+        let sections = ["dependencies", "dev-dependencies"];
+        let tables = sections.into_iter().filter_map(|it| manifest.get(it)?.as_table());
+        for name in tables.flat_map(toml::Table::keys) {
+            let path = format!("{}::", name.replace('-', "_"));
+            assert!(text.iter().any(|it| it.contains(&path)), "{package} does not use {name}: remove it");
+        }
+    }
+}
+
+#[test]
 fn chrono_has_no_clock_in_the_kernel() {
     let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
     let chrono = &manifest["workspace"]["dependencies"]["chrono"];

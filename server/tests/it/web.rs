@@ -228,6 +228,7 @@ pub(crate) fn lift(gateway_hearing: Hearing) -> LiftView {
         gateway: GatewayId::try_new("G1").unwrap(),
         gateway_hearing,
         connection: Connection::Up,
+        connections_lost: 0,
         status: None,
         read_at: None,
         verifying: None,

@@ -6,7 +6,7 @@ use crate::alarm::{Alarm, AlarmKind, Subject};
 use crate::ids::AlarmId;
 use crate::lift::LiftMode;
 use crate::task::{SuspendCause, TaskState};
-use crate::time::{Millis, Now};
+use crate::time::{Millis, Mono, Now};
 use crate::timing::{HANDOVER_MARGIN, LIFT_READ_AGE_MAX, SILENCE_LIMIT, hold_limit};
 use crate::wire::gateway::{Connection, Outcome, Verdict};
 use crate::wire::ledger::{Record, SessionPhase};
@@ -18,15 +18,43 @@ use super::{Control, Lock};
 
 type Standing = BTreeMap<(AlarmKind, Subject), String>;
 
-/// Messages that cannot be understood become an alarm when there are so many: one may be a slip of a test tool.
+/// Messages that cannot be understood become an alarm when so many come within [`REJECTED_SPAN`]: one may be a slip
+/// of a test tool.
 const REJECTED_ALARM: u64 = 10;
+/// The alarm goes when the present span and the one before it were quiet: as long as alarm floods are counted over.
+const REJECTED_SPAN: Millis = Millis::seconds(600);
 /// A failed task whose load is still aboard keeps its vehicle from ending another, so it is among the newest.
 const ENDED_WATCHED: usize = 500;
 /// A reading this old means that the PLC cannot be reached, whatever the connection says.
 const UNREACHABLE_AFTER: Millis = LIFT_READ_AGE_MAX;
 
+/// Messages that could not be understood, by span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rejections {
+    since: Mono,
+    now: u64,
+    before: u64,
+}
+
+impl Rejections {
+    pub(super) fn add(&mut self) {
+        self.now = self.now.saturating_add(1);
+    }
+
+    fn watch(&mut self, now: Now) {
+        if now.mono.since(self.since) >= REJECTED_SPAN {
+            *self = Self { since: now.mono, now: 0, before: self.now };
+        }
+    }
+
+    fn are_many(self) -> bool {
+        self.now >= REJECTED_ALARM || self.before >= REJECTED_ALARM
+    }
+}
+
 impl Control {
     pub(super) fn drive_alarms(&mut self, now: Now) {
+        self.rejections.watch(now);
         let mut standing = Standing::new();
         self.lift_conditions(now, &mut standing);
         self.vehicle_conditions(now, &mut standing);
@@ -72,33 +100,23 @@ impl Control {
             let mut add = |kind, detail: String| standing.insert((kind, subject.clone()), detail);
             let reading = &ear.reading;
             if reading.connection == Connection::Frozen {
-                add(
-                    AlarmKind::LiftFrozen,
-                    format!("{id}: the PLC answers, its heartbeat register stands still"),
-                );
+                add(AlarmKind::LiftFrozen, String::new());
             }
             let heard = self.gateway_hearing(id, now) == Hearing::Heard;
             if heard && (reading.connection == Connection::Down || reading.age_ms > UNREACHABLE_AFTER) {
-                let lost = reading.connections_lost;
-                add(
-                    AlarmKind::LiftUnreachable,
-                    format!("{id}: the PLC cannot be read, {lost} connections broke"),
-                );
+                add(AlarmKind::LiftUnreachable, String::new());
             }
             if let Some(command) = &reading.verifying {
-                add(AlarmKind::LiftUnverified, format!("{id}: what became of {command} is not known"));
+                add(AlarmKind::LiftUnverified, command.to_string());
             } else if self.is_verifying(id) {
-                add(
-                    AlarmKind::LiftUnverified,
-                    format!("{id}: the gateway gave no outcome of the last command"),
-                );
+                add(AlarmKind::LiftUnverified, String::new());
             }
             let Some(status) = &reading.status else { continue };
             if status.fault != 0 {
-                add(AlarmKind::LiftFaulted, format!("{id}: the PLC reports fault {}", status.fault));
+                add(AlarmKind::LiftFaulted, format!("#{}", status.fault));
             }
             if status.mode != LiftMode::Vehicle {
-                add(AlarmKind::LiftOutOfService, format!("{id}: mode {:?}", status.mode));
+                add(AlarmKind::LiftOutOfService, String::new());
             }
         }
         for session in self.book.sessions.values().filter(|it| it.holds_lift()) {
@@ -107,8 +125,7 @@ impl Control {
         for id in self.plant.lifts.keys() {
             let waits = self.book.session_of(id).is_none() && !self.book.waiting_for(id).is_empty();
             if waits && self.usable(id, now).is_some_and(|it| it.occupied) {
-                let detail = format!("{id}: the sensor sees the car occupied, and no ride holds it");
-                standing.insert((AlarmKind::HandoverDisagrees, Subject::Lift(id.clone())), detail);
+                standing.insert((AlarmKind::HandoverDisagrees, Subject::Lift(id.clone())), String::new());
             }
         }
     }
@@ -119,8 +136,7 @@ impl Control {
         let Some(watch) = self.watches.get(&session.id) else { return };
         let held = now.mono.since(watch.held_since);
         if held > hold_limit(lift) {
-            let detail =
-                format!("{}: {} holds it for {held}, {:?}", session.lift, session.vehicle, session.phase);
+            let detail = format!("{} · {held}", session.vehicle);
             standing.insert((AlarmKind::LiftHeldTooLong, subject.clone()), detail);
         }
         let Some(status) = self.usable(&session.lift, now) else { return };
@@ -137,12 +153,7 @@ impl Control {
             | SessionPhase::Forced => false,
         };
         if disagrees {
-            let seen = if sensor { "occupied" } else { "empty" };
-            let detail = format!(
-                "{}: the sensor sees the car {seen}, {} says otherwise",
-                session.lift, session.vehicle
-            );
-            standing.insert((AlarmKind::HandoverDisagrees, subject), detail);
+            standing.insert((AlarmKind::HandoverDisagrees, subject), session.vehicle.to_string());
         }
     }
 
@@ -152,10 +163,7 @@ impl Control {
             let missed = ear.hearing(now) != Hearing::Never || self.book.task_of(id).is_some();
             let silence = self.silence(id, now).filter(|_| missed);
             if silence.is_some_and(|it| it > self.silence_expected(id)) {
-                standing.insert(
-                    (AlarmKind::VehicleSilent, subject.clone()),
-                    format!("{id}: silent for longer than expected"),
-                );
+                standing.insert((AlarmKind::VehicleSilent, subject.clone()), String::new());
             }
             if let Some(difference) = ear.steady(now).and_then(|it| self.disagreement(id, it)) {
                 standing.insert((AlarmKind::RecordsDisagree, subject), difference);
@@ -174,17 +182,17 @@ impl Control {
                 TaskState::Suspended { cause: SuspendCause::Person, .. } => {
                     standing.insert(
                         (AlarmKind::AcknowledgementMissing, subject),
-                        format!("{id}: no delivery was acknowledged"),
+                        task.vehicle.as_ref().map(ToString::to_string).unwrap_or_default(),
                     );
                 }
                 TaskState::Suspended { cause: SuspendCause::Fault, .. } => {
                     standing.insert(
                         (AlarmKind::CommandRefused, subject),
-                        format!("{id}: the vehicle refused its command"),
+                        task.vehicle.as_ref().map(ToString::to_string).unwrap_or_default(),
                     );
                 }
                 TaskState::Failed { reason } if self.still_carries(task) => {
-                    standing.insert((AlarmKind::ExecutionFailed, subject), format!("{id}: {reason}"));
+                    standing.insert((AlarmKind::ExecutionFailed, subject), reason.clone());
                 }
                 TaskState::Created
                 | TaskState::Issued { .. }
@@ -202,15 +210,11 @@ impl Control {
         for id in &self.plant.gateways {
             let at = self.gateways.get(id).map_or(self.started, |ear| ear.at);
             if now.mono.since(at) > GATEWAY_SILENT_AFTER {
-                standing.insert(
-                    (AlarmKind::GatewaySilent, Subject::Gateway(id.clone())),
-                    format!("{id}: no status comes"),
-                );
+                standing.insert((AlarmKind::GatewaySilent, Subject::Gateway(id.clone())), String::new());
             }
         }
-        if self.messages_rejected >= REJECTED_ALARM {
-            let last = self.last_rejection.clone().unwrap_or_default();
-            standing.insert((AlarmKind::MessagesRejected, Subject::Site), format!("the last one: {last}"));
+        if self.rejections.are_many() {
+            standing.insert((AlarmKind::MessagesRejected, Subject::Site), String::new());
         }
     }
 

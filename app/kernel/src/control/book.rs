@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 
 use crate::alarm::Alarm;
 use crate::ids::{
-    AlarmId, CommandId, FloorId, Generation, LedgerSequence, LiftId, NodeId, OrderId, SessionId, StationId,
-    TaskId, VehicleId,
+    AlarmId, CommandId, FloorId, Generation, LedgerSequence, LiftId, NodeId, OrderId, SessionId, SiteId,
+    StationId, TaskId, VehicleId,
 };
 use crate::task::{ResumePoint, TaskEvent, TaskState};
 use crate::vehicle::{Instruction, Operation, VehicleCommand};
@@ -24,6 +24,8 @@ pub const ENDED_TASKS_MAX: usize = 10_000;
 pub struct Book {
     /// The last entry that was applied.
     pub sequence: LedgerSequence,
+    /// Whose ledger it is; none before the first start.
+    pub site: Option<SiteId>,
     /// How often each node has started.
     pub runs: BTreeMap<NodeId, u64>,
     /// The highest number in an order's name that each node has given.
@@ -204,7 +206,13 @@ impl Book {
     pub fn apply(&mut self, entry: &Entry) -> Result<Vec<Touched>, String> {
         self.sequence = entry.sequence;
         match &entry.record {
-            Record::NodeStarted { run } => {
+            Record::NodeStarted { run, site } => {
+                if let Some(known) = self.site.as_ref().filter(|known| *known != site) {
+                    return Err(format!(
+                        "it begins a run of site {site}, the ledger belongs to site {known}"
+                    ));
+                }
+                self.site = Some(site.clone());
                 self.runs.insert(entry.node.clone(), *run);
                 Ok(vec![Touched::Node])
             }

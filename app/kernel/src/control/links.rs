@@ -112,8 +112,8 @@ impl Control {
                 under_way.is_some_and(|it| it.id == *command) || self.is_done(id, command)
             };
             if !known(held) {
-                let ours = under_way.map_or("none".to_owned(), |it| it.id.to_string());
-                return Some(format!("{id} holds command {held}, the ledger has {ours}"));
+                let ours = under_way.map_or("–".to_owned(), |it| it.id.to_string());
+                return Some(format!("{held} ≠ {ours}"));
             }
             return None;
         }
@@ -131,8 +131,7 @@ impl Control {
         let finished = heartbeat.completions.contains(&command.id);
         // A heartbeat from before the command says nothing about it.
         let later = heartbeat.acknowledged >= command.sequence;
-        (begun && later && !finished)
-            .then(|| format!("{id} had command {} and neither holds nor finished it", command.id))
+        (begun && later && !finished).then(|| format!("– ≠ {}", command.id))
     }
 
     fn is_done(&self, id: &VehicleId, command: &CommandId) -> bool {

@@ -32,6 +32,8 @@ impl Control {
             AckVerdict::Accepted => {
                 self.report(&task, TaskEvent::AckReceived { command: ack.command.clone() });
             }
+            // A refusal from before the link was opened anew speaks of a delivery that has been followed by another.
+            AckVerdict::Refused { .. } if ack.link != self.link_of_vehicle(&ack.vehicle) => {}
             AckVerdict::Refused { reason } => self.refused(&task, ack, *reason),
         }
     }
@@ -294,7 +296,11 @@ impl Control {
     }
 
     fn link_of(&self, command: &VehicleCommand) -> Generation {
-        self.book.links.get(&command.vehicle).copied().unwrap_or_default().generation
+        self.link_of_vehicle(&command.vehicle)
+    }
+
+    fn link_of_vehicle(&self, vehicle: &VehicleId) -> Generation {
+        self.book.links.get(vehicle).copied().unwrap_or_default().generation
     }
 
     /// Sends the newest command of a task under the link that is open now.

@@ -1,6 +1,6 @@
 //! One lift as its gateway has it: the newest read, the queue, the command in flight.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{CommandId, LiftId};
 use crate::lift::LiftStatus;
@@ -16,6 +16,8 @@ use super::{CommandBlock, WriteResult};
 /// Commands that wait for one lift. Control sends one at a time and each is void after seconds, so a longer line
 /// would only hold void ones.
 const QUEUE_MAX: usize = 8;
+/// Reasons that are logged while a PLC is away; a PLC that finds more is only counted.
+const REASONS_MAX: usize = 16;
 /// Reads that can be named: as many as a named read may be old, and as many again.
 const TICKS_MAX: usize = (2 * LIFT_READ_AGE_MAX.0 / LIFT_POLL_PERIOD.0) as usize;
 
@@ -45,6 +47,10 @@ pub(super) struct Channel {
     connection: Connection,
     alive_at: Mono,
     connections_lost: u64,
+    /// Since when reads come without a failure between them.
+    reads_since: Option<Mono>,
+    /// Why reads failed since they last came steadily: each is logged once.
+    reasons: BTreeSet<String>,
     queue: VecDeque<(LiftCommand, Mono)>,
     phase: Phase,
     concluded: VecDeque<(CommandId, Option<u16>, Verdict)>,
@@ -66,6 +72,8 @@ impl Channel {
             connection: Connection::Unknown,
             alive_at: now.mono,
             connections_lost: 0,
+            reads_since: None,
+            reasons: BTreeSet::new(),
             queue: VecDeque::new(),
             phase,
             concluded: VecDeque::new(),
@@ -155,11 +163,7 @@ impl Channel {
         while self.ticks.len() > TICKS_MAX {
             self.ticks.pop_front();
         }
-        if self.connection != Connection::Up {
-            self.log.push("the PLC is read".to_owned());
-            self.connection = Connection::Up;
-            self.alive_at = now.mono;
-        }
+        self.note_good_read(now);
         let before = self.newest.as_ref().map(|(status, _)| (status.boot, status.heartbeat));
         if before.is_some_and(|(boot, _)| boot != status.boot) {
             self.log.push(format!("the PLC has restarted: its boot counter is {}", status.boot));
@@ -176,12 +180,30 @@ impl Channel {
     }
 
     pub(super) fn read_failed(&mut self, reason: &str) {
-        if self.connection != Connection::Down {
-            self.log.push(format!("the PLC cannot be read: {reason}"));
+        if self.reads_since.take().is_some() {
             self.connections_lost += 1;
-            self.connection = Connection::Down;
+        }
+        self.connection = Connection::Down;
+        if self.reasons.len() < REASONS_MAX && self.reasons.insert(reason.to_owned()) {
+            self.log.push(format!("the PLC cannot be read: {reason}"));
         }
         self.begin_settling_anew();
+    }
+
+    /// A PLC that was away is up again only after unbroken reads: one that answers and breaks off by turns would else
+    /// come and go with every read, in the log, in the alarms, and under commands.
+    fn note_good_read(&mut self, now: Now) {
+        let since = *self.reads_since.get_or_insert(now.mono);
+        let steady = match self.connection {
+            Connection::Up | Connection::Frozen | Connection::Unknown => true,
+            Connection::Down => now.mono.since(since) >= PLC_SETTLE,
+        };
+        if steady && self.connection != Connection::Up {
+            self.log.push("the PLC is read".to_owned());
+            self.connection = Connection::Up;
+            self.alive_at = now.mono;
+            self.reasons.clear();
+        }
     }
 
     fn begin_settling_anew(&mut self) {

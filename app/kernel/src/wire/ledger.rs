@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alarm::Alarm;
 use crate::ids::{
-    AlarmId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, TaskId, VehicleId,
+    AlarmId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId, TaskId, VehicleId,
 };
 use crate::task::TaskEvent;
 use crate::vehicle::VehicleCommand;
@@ -33,6 +33,8 @@ pub enum Record {
     NodeStarted {
         /// Which run of the node.
         run: u64,
+        /// For which site: a ledger belongs to one.
+        site: SiteId,
     },
     /// An order is accepted; its task begins in `created`.
     OrderPlaced {

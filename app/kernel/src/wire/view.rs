@@ -184,6 +184,8 @@ pub struct LiftView {
     pub gateway_hearing: Hearing,
     /// How the PLC can be reached.
     pub connection: Connection,
+    /// Connections to the PLC that broke since the gateway started.
+    pub connections_lost: u64,
     /// The newest read.
     pub status: Option<LiftStatus>,
     /// When that was read, by this node's wall clock.

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 
+use crate::data::DataDir;
+
+/// The role under which a demo holds the folder of its run.
+pub(super) const GATEWAYS: &str = "gateways";
 /// Runs whose folders are kept.
 const RUNS_KEPT: usize = 5;
 /// Marks the folders that are ours to remove.
@@ -27,6 +31,10 @@ pub(super) fn begin(folder: &Path, now: DateTime<Utc>) -> anyhow::Result<PathBuf
         .collect();
     runs.sort();
     for old in runs.iter().rev().skip(RUNS_KEPT) {
+        // A demo that still runs on the same folder keeps its own.
+        if DataDir::hold(old, GATEWAYS).is_err() {
+            continue;
+        }
         std::fs::remove_dir_all(old)
             .with_context(|| format!("cannot remove the old run {}", old.display()))?;
     }

@@ -14,8 +14,8 @@ use crate::journal::{Journal, JournalError};
 
 /// Proposals that go to the ledger together. It commits them in one transaction or few.
 const TOGETHER_MAX: usize = 64;
-/// Proposals that wait. The machine makes at most one per task, vehicle, lift and alarm.
-const PROPOSALS_MAX: usize = 4096;
+/// Proposals that wait. The machine has at most one in flight per open order (5,000), vehicle (500), lift and alarm.
+const PROPOSALS_MAX: usize = 16_384;
 
 type Proposal = (BatchId, Vec<Record>);
 
@@ -97,9 +97,8 @@ async fn work(
                     Event::AppendFailed { batch, reason: error.to_string() }
                 }
             };
-            if events.send(event).await.is_err() {
-                return;
-            }
+            // Nobody listens any more after a stop, but what was proposed is stored all the same.
+            let _ = events.send(event).await;
         }
     }
 }

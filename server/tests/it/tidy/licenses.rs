@@ -7,10 +7,16 @@ use serde_json::Value;
 
 use super::{read, root};
 
+/// Everything that is built for the server's platform or the browser. What only other platforms need is not here to
+/// be read.
 fn packages() -> Vec<Value> {
+    ["x86_64-unknown-linux-gnu", "wasm32-unknown-unknown"].into_iter().flat_map(packages_for).collect()
+}
+
+fn packages_for(platform: &str) -> Vec<Value> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .args(["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", platform])
         .current_dir(root())
         .output()
         .expect("cargo lists the packages");

@@ -14,7 +14,7 @@ fn an_alarm_is_raised_once_and_cleared_when_its_condition_is_gone() {
     assert_eq!(bench.standing(), [AlarmKind::LiftFaulted]);
     let alarm = bench.alarms.values().next().expect("an alarm");
     assert_eq!((alarm.priority, &alarm.subject), (2, &Subject::Lift(fixture::lift("L1"))));
-    assert_eq!(alarm.detail, "L1: the PLC reports fault 7");
+    assert_eq!(alarm.detail, "#7");
     bench.status.fault = 0;
     bench.run(Millis::seconds(1));
     assert_eq!((bench.standing(), bench.raised(AlarmKind::LiftFaulted)), (vec![], 1));
@@ -71,6 +71,8 @@ fn messages_that_are_not_understood_are_counted_and_alarm_when_many() {
     reject(&mut bench);
     bench.run(Millis::seconds(1));
     assert_eq!(bench.standing(), [AlarmKind::MessagesRejected]);
+    bench.run(Millis::seconds(1300));
+    assert!(!bench.standing().contains(&AlarmKind::MessagesRejected), "it goes when no more come");
     let node = bench.node.as_ref().expect("the node is shown");
     assert_eq!(node.messages_rejected, 10);
     assert_eq!(node.last_rejection.as_deref(), Some("vehicle/V9/ack: not JSON"));

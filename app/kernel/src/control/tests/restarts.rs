@@ -15,7 +15,7 @@ fn each_run_has_its_number_and_decides_nothing_before_it_is_durable() {
     let runs: Vec<u64> = bench
         .entries
         .iter()
-        .filter_map(|it| if let Record::NodeStarted { run } = it.record { Some(run) } else { None })
+        .filter_map(|it| if let Record::NodeStarted { run, .. } = it.record { Some(run) } else { None })
         .collect();
     assert_eq!(runs, [1, 2]);
 }
@@ -29,7 +29,7 @@ fn a_start_that_could_not_be_stored_is_proposed_again() {
     assert!(bench.entries.is_empty());
     bench.ledger = Ledger::Writes;
     bench.run(Millis::seconds(3));
-    assert!(matches!(bench.entries[0].record, Record::NodeStarted { run: 1 }));
+    assert!(matches!(bench.entries[0].record, Record::NodeStarted { run: 1, .. }));
 }
 
 #[test]
@@ -119,4 +119,33 @@ fn a_ledger_that_does_not_fit_is_refused() {
     let entry = bench.store(records).remove(0);
     let mut control = Control::new(NodeConfig { node: fixture::node("A") }, fixture::plant());
     assert_eq!(control.restore(&entry), Err("there is no task T-Z9".to_owned()));
+}
+
+#[test]
+fn a_ledger_of_another_site_is_refused() {
+    let mut bench = Bench::with(fixture::plant());
+    bench.start();
+    bench.run(Millis::seconds(1));
+    let mut plant = fixture::plant();
+    plant.site = crate::ids::SiteId::try_new("elsewhere").expect("a name");
+    let mut other = Bench::with(plant);
+    other.start();
+    other.run(Millis::seconds(1));
+    let mut again = Control::new(NodeConfig { node: fixture::node("A") }, fixture::plant());
+    again.restore(&bench.entries[0]).expect("its own site");
+    let refusal = again.restore(&other.entries[0]).expect_err("another site");
+    assert!(refusal.contains("elsewhere"), "{refusal}");
+}
+
+/// Nothing is asked of the ledger while nothing happens, so the node must not wait for an answer to call it writable.
+#[test]
+fn an_idle_node_calls_the_ledger_writable_again() {
+    let mut bench = Bench::ready();
+    bench.ledger = Ledger::Fails;
+    let answer = bench.ask(order("A1", "A2"), "key-of-a-bad-moment").expect("an answer");
+    assert!(answer.is_err(), "{answer:?}");
+    assert!(!bench.node.as_ref().expect("the node is shown").ledger_writable);
+    bench.ledger = Ledger::Writes;
+    bench.run(Millis::seconds(3));
+    assert!(bench.node.as_ref().expect("the node is shown").ledger_writable);
 }

@@ -188,3 +188,18 @@ fn a_broken_connection_is_counted_and_logged_once() {
     assert_eq!((lines, bench.reading().connections_lost), (1, 1));
     assert_eq!(bench.reading().connection, Connection::Down);
 }
+
+/// A PLC that answers and breaks off by turns would else come and go with every read.
+#[test]
+fn a_plc_that_flaps_is_down_until_reads_are_unbroken() {
+    let mut bench = Bench::ready();
+    for _ in 0..10 {
+        bench.ms += LIFT_POLL_PERIOD.0;
+        bench.read_failed();
+        bench.read();
+        assert_eq!(bench.reading().connection, Connection::Down);
+    }
+    assert_eq!(bench.reading().connections_lost, 10, "each break counts");
+    bench.run(PLC_SETTLE + LIFT_POLL_PERIOD);
+    assert_eq!(bench.reading().connection, Connection::Up);
+}
