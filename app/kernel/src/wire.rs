@@ -1,4 +1,5 @@
-//! Everything that leaves or enters a process: the only place that decides how it is written.
+//! Everything that leaves or enters a process: messages, views, ledger entries and the envelope around them. The
+//! values that they carry (a state, a place, a token, a plant) say beside their own definition how they are written.
 //!
 //! The vehicle and gateway roads are JSON in an [`Envelope`]; the live stream is postcard, or JSON on request; REST
 //! and the ledger are JSON.

@@ -25,8 +25,16 @@ const DISCARD_MAX: usize = 32 * 1024 * 1024;
 
 /// Reads and understands a JSON body.
 pub(super) async fn json<T: DeserializeOwned>(request: Request) -> Result<T, Refused> {
-    check_media_type(request.headers())?;
+    // The body is taken first: a client that only listens once it has sent everything gets its answer.
+    let headers = request.headers().clone();
     let bytes = read(request).await?;
+    check_media_type(&headers)?;
+    if bytes.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(Refused::new(
+            Code::InvalidBody,
+            "The body is a JSON array; send an object with named fields.",
+        ));
+    }
     serde_json::from_slice(&bytes).map_err(|error| not_understood(&error))
 }
 

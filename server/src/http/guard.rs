@@ -79,8 +79,11 @@ fn authority(request: &Request) -> Result<Authority, Refused> {
     if let Some(authority) = request.uri().authority() {
         return Ok(authority.clone());
     }
-    let host = request.headers().get(HOST).and_then(|value| value.to_str().ok());
-    host.and_then(|text| text.parse().ok())
+    let mut hosts = request.headers().get_all(HOST).iter();
+    // With two of them, or with a user before the name, two readers may understand two hosts.
+    let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(|value| value.to_str().ok());
+    host.filter(|text| !text.contains('@'))
+        .and_then(|text| text.parse().ok())
         .ok_or_else(|| Refused::new(Code::HostNotAllowed, "The request has no valid Host header; send one."))
 }
 

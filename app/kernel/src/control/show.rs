@@ -104,6 +104,10 @@ impl Control {
         else {
             return None;
         };
+        // In silence nothing is delivered, so nothing is due.
+        if self.hearing(task.vehicle.as_ref()?, now) != Hearing::Heard {
+            return None;
+        }
         let due = self.deliveries.get(id)?.at + redelivery_wait(*attempt);
         let left = i64::try_from(due.since(now.mono).0).ok()?;
         now.wall.checked_add_signed(chrono::TimeDelta::milliseconds(left))

@@ -30,7 +30,8 @@ const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-re
 const SHOWN_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Places an order. It is answered once it is durable: from then on it survives the death of any process and is
-/// carried out once. The same key with the same body gets the same order again, however often it is sent.
+/// carried out once. The same key with the same body gets the same order again, as long as that order is open
+/// or among the 10,000 that ended last.
 #[utoipa::path(post, path = "/orders", operation_id = "placeOrder", tag = "orders", request_body = PlaceOrder,
     params(("Idempotency-Key" = String, Header, min_length = 1, max_length = 128,
         description = "Names this request: 1 to 128 visible ASCII characters, unique for each order.")),
@@ -55,8 +56,9 @@ pub(in crate::http) async fn place(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let key = idempotency_key(request.headers())?;
+    let headers = request.headers().clone();
     let order: PlaceOrder = body::json(request).await?;
+    let key = idempotency_key(&headers)?;
     let fingerprint = fingerprint(&order)?;
     let decided = state.control().place_order(order.clone(), key, fingerprint).await;
     let accepted = decided
