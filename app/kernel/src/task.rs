@@ -29,7 +29,7 @@ pub enum TaskState {
         /// Which.
         command: CommandId,
     },
-    /// Cannot go on for now, and has not failed.
+    /// Waits until its cause is gone; it has not failed.
     Suspended {
         /// Why.
         cause: SuspendCause,

@@ -127,7 +127,7 @@ impl Refused {
         Self { code, detail: detail.into(), retry_after_s: None }
     }
 
-    /// A refusal for now.
+    /// A refusal that passes: when to ask again.
     #[must_use]
     pub fn retry_after_s(mut self, seconds: u32) -> Self {
         self.retry_after_s = Some(seconds);
