@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use kernel::ids::{FloorId, LiftId, PointId, StationId};
 use kernel::plant::{Lift, Plant};
-use kernel::vehicle::Place;
+use kernel::wire::vehicle::Place;
 
 /// Left edge of the axis: floor names stand before it.
 const LEFT_PCT: f64 = 6.0;

@@ -13,9 +13,9 @@ use kernel::plant::{Floor, Lift, LiftStop, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
-use kernel::vehicle::{Place, WorkState};
 use kernel::wire::gateway::Connection;
 use kernel::wire::live::Snapshot;
+use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
     Activity, AlarmView, Hearing, Knowledge, LiftView, NodeView, TaskView, VehicleView,
 };

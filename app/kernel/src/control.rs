@@ -25,11 +25,11 @@ use crate::plant::Plant;
 use crate::task::{SuspendCause, TaskEvent};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::CONTROL_BEAT_PERIOD;
-use crate::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
 use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
 use crate::wire::ledger::{Entry, Record};
 use crate::wire::live::Change;
 use crate::wire::rest::{OrderRefusal, PlaceOrder};
+use crate::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
 use crate::wire::view::LiftCommandView;
 
 use self::alarms::Rejections;

@@ -14,8 +14,8 @@ use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{LIFT_COMMAND_VALIDITY, LinkBudget};
-use crate::vehicle::{Heartbeat, Instruction, Operation, Place, VehicleCommand, WorkState};
 use crate::wire::gateway::{LiftCommand, ReadRef, SessionRef};
+use crate::wire::vehicle::{Heartbeat, Instruction, Operation, Place, VehicleCommand, WorkState};
 
 macro_rules! namers {
     ($($name:ident: $kind:ident;)*) => {$(

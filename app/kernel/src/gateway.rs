@@ -17,8 +17,8 @@ use crate::lift::{LiftAction, LiftStatus};
 use crate::plant::Plant;
 use crate::time::{Mono, Now};
 use crate::timing::LIFT_POLL_PERIOD;
-use crate::vehicle::VehicleCommand;
 use crate::wire::gateway::{GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, Outcome, Verdict};
+use crate::wire::vehicle::VehicleCommand;
 
 use self::channel::Channel;
 

@@ -19,7 +19,6 @@ pub mod alarm;
 pub mod lease;
 pub mod lift;
 pub mod task;
-pub mod vehicle;
 
 pub mod wire;
 

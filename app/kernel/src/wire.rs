@@ -8,6 +8,7 @@ pub mod gateway;
 pub mod ledger;
 pub mod live;
 pub mod rest;
+pub mod vehicle;
 pub mod view;
 
 use chrono::{DateTime, Utc};

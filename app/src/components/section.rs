@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernel::ids::{LiftId, VehicleId};
-use kernel::vehicle::Place;
+use kernel::wire::vehicle::Place;
 use leptos::prelude::*;
 
 use crate::components::lift_sign::lift_sign;

@@ -1,7 +1,7 @@
 //! A vehicle: a small box with its name, its load on top, dashed when it is not heard.
 
 use kernel::ids::VehicleId;
-use kernel::vehicle::WorkState;
+use kernel::wire::vehicle::WorkState;
 use kernel::wire::view::{Hearing, VehicleView};
 use leptos::prelude::*;
 

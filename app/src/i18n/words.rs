@@ -3,9 +3,9 @@
 use kernel::alarm::{AlarmKind, Subject};
 use kernel::lift::{DoorState, LiftAction, LiftMode};
 use kernel::task::{SuspendCause, TaskState};
-use kernel::vehicle::WorkState;
 use kernel::wire::gateway::{Connection, GatewayRefusal, Verdict};
 use kernel::wire::ledger::SessionPhase;
+use kernel::wire::vehicle::WorkState;
 use kernel::wire::view::{Activity, Knowledge};
 
 use super::Locale;

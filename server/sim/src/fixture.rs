@@ -12,7 +12,7 @@ use kernel::ids::{
 use kernel::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
-use kernel::vehicle::{Instruction, Operation, VehicleCommand};
+use kernel::wire::vehicle::{Instruction, Operation, VehicleCommand};
 
 macro_rules! namers {
     ($($name:ident: $kind:ident;)*) => {$(

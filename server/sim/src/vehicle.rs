@@ -16,7 +16,7 @@ use kernel::ids::{CommandId, FloorId, LiftId, OrderId, PointId, VehicleId};
 use kernel::plant::Vehicle;
 use kernel::time::{Millis, Mono};
 use kernel::timing::{CONTROL_BEAT_PERIOD, CONTROL_BEATS_MISSED_MAX, HEARTBEAT_PERIOD};
-use kernel::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleReport};
+use kernel::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleReport};
 
 pub use memory::VehicleMemory;
 

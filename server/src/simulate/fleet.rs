@@ -11,7 +11,7 @@ use chrono::Utc;
 use kernel::ids::{SiteId, VehicleId};
 use kernel::plant::Plant;
 use kernel::time::Millis;
-use kernel::vehicle::Presence;
+use kernel::wire::vehicle::Presence;
 use serde::Serialize;
 use sim::plant::SimEvent;
 use sim::vehicle::VehicleMessage;

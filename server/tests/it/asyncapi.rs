@@ -8,9 +8,9 @@ mod yaml;
 use std::collections::BTreeSet;
 
 use kernel::ids::{GatewayId, NodeId, SiteId, VehicleId};
-use kernel::vehicle::{Heartbeat, Presence, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
 use kernel::wire::Envelope;
 use kernel::wire::gateway::{ControlBeat, GatewayCommand, GatewayStatus, Outcome};
+use kernel::wire::vehicle::{Heartbeat, Presence, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -8,11 +8,11 @@ use kernel::ids::{CommandId, Generation, LiftId, NodeId, SessionId, TaskId, Vehi
 use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::LiftAction;
 use kernel::time::Millis;
-use kernel::vehicle::{Instruction, VehicleCommand};
 use kernel::wire::gateway::{
     Connection, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, SessionRef,
     Verdict,
 };
+use kernel::wire::vehicle::{Instruction, VehicleCommand};
 use server::messaging::codec::{ForVehicle, decode, decode_for_vehicle, encode};
 use server::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, broker, connect};
 use server::shell::gateway::Running;

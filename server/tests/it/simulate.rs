@@ -13,7 +13,9 @@ use kernel::ids::{CommandId, Generation, LiftId, OrderId, PointId, SessionId, Ta
 use kernel::lift::{DoorState, LiftAction, LiftStatus};
 use kernel::plant::Plant;
 use kernel::time::Millis;
-use kernel::vehicle::{AckVerdict, Instruction, Operation, Place, Progress, VehicleCommand, VehicleRefusal};
+use kernel::wire::vehicle::{
+    AckVerdict, Instruction, Operation, Place, Progress, VehicleCommand, VehicleRefusal,
+};
 use server::fieldbus::profile::Profile;
 use server::messaging::topics::{Topic, VehicleRoad, every_vehicle};
 use server::messaging::{

@@ -17,10 +17,10 @@ use kernel::plant::{Floor, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
-use kernel::vehicle::{Place, WorkState};
 use kernel::wire::gateway::Connection;
 use kernel::wire::live::Change;
 use kernel::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder};
+use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
     Activity, AlarmView, Hearing, Knowledge, LiftView, NodeView, OrderView, TaskView, VehicleView,
 };

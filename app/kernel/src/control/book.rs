@@ -11,9 +11,9 @@ use crate::ids::{
     StationId, TaskId, VehicleId,
 };
 use crate::task::{ResumePoint, TaskEvent, TaskState};
-use crate::vehicle::{Instruction, Operation, VehicleCommand};
 use crate::wire::ledger::{Entry, Record, SessionPhase};
 use crate::wire::rest::TransportOrder;
+use crate::wire::vehicle::{Instruction, Operation, VehicleCommand};
 
 /// Ended tasks that stay in memory, so that a late report or a repeated order finds them. A site with 200 vehicles
 /// ends fewer in a day.

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use crate::ids::CommandId;
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{HEARTBEAT_PERIOD, HEARTBEATS_MISSED_MAX, HEARTBEATS_STEADY, LIFT_POLL_PERIOD};
-use crate::vehicle::{Heartbeat, Place, Telemetry};
 use crate::wire::gateway::LiftReading;
+use crate::wire::vehicle::{Heartbeat, Place, Telemetry};
 use crate::wire::view::Hearing;
 
 /// After this long without a heartbeat a vehicle is silent.

@@ -6,8 +6,8 @@
 
 use crate::ids::{CommandId, VehicleId};
 use crate::time::{Millis, Now};
-use crate::vehicle::{Heartbeat, Instruction, Telemetry, VehicleCommand};
 use crate::wire::ledger::Record;
+use crate::wire::vehicle::{Heartbeat, Instruction, Telemetry, VehicleCommand};
 use crate::wire::view::Hearing;
 
 use super::book::Touched;

@@ -7,9 +7,9 @@ use crate::ids::{Generation, LiftId, VehicleId};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::time::{Mono, Now};
 use crate::timing::LIFT_READ_AGE_MAX;
-use crate::vehicle::{Place, Progress, VehicleReport};
 use crate::wire::gateway::{Connection, GatewayStatus};
 use crate::wire::ledger::{Record, SessionPhase};
+use crate::wire::vehicle::{Place, Progress, VehicleReport};
 
 use super::book::{SessionBook, Touched};
 use super::ears::{GatewayEar, LiftEar};

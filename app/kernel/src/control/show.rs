@@ -4,10 +4,10 @@ use crate::ids::{LiftId, TaskId, VehicleId};
 use crate::task::{SuspendCause, TaskState};
 use crate::time::{Millis, Now};
 use crate::timing::{hold_limit, redelivery_wait};
-use crate::vehicle::{Instruction, Operation, Place, WorkState};
 use crate::wire::gateway::Connection;
 use crate::wire::ledger::SessionPhase;
 use crate::wire::live::Change;
+use crate::wire::vehicle::{Instruction, Operation, Place, WorkState};
 use crate::wire::view::{
     Activity, AlarmView, Hearing, Knowledge, LeaseView, LiftView, NodeView, OrderView, SessionView, TaskView,
     VehicleView,

@@ -6,8 +6,8 @@ use crate::plant::LiftStop;
 use crate::route::{self, Line, Pace, Stretch};
 use crate::task::{ResumePoint, SuspendCause, TaskEvent, TaskState};
 use crate::time::Now;
-use crate::vehicle::{Instruction, Operation, Place, VehicleCommand};
 use crate::wire::ledger::{Record, SessionPhase};
+use crate::wire::vehicle::{Instruction, Operation, Place, VehicleCommand};
 
 use super::book::{SessionBook, TaskBook};
 use super::{Control, Lock};

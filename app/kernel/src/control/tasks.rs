@@ -6,10 +6,10 @@ use crate::route::{self, Line, Pace};
 use crate::task::{ResumePoint, SuspendCause, TaskEvent, TaskState};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{DELIVERIES_MAX, redelivery_wait};
-use crate::vehicle::{
+use crate::wire::ledger::Record;
+use crate::wire::vehicle::{
     AckVerdict, Instruction, Operation, Place, Progress, VehicleAck, VehicleCommand, VehicleReport, WorkState,
 };
-use crate::wire::ledger::Record;
 use crate::wire::view::Hearing;
 
 use super::book::TaskBook;
@@ -39,8 +39,8 @@ impl Control {
     }
 
     /// A refusal for a passing reason is answered by redelivery; any other needs a person.
-    fn refused(&mut self, task: &TaskId, ack: &VehicleAck, reason: crate::vehicle::VehicleRefusal) {
-        use crate::vehicle::VehicleRefusal as R;
+    fn refused(&mut self, task: &TaskId, ack: &VehicleAck, reason: crate::wire::vehicle::VehicleRefusal) {
+        use crate::wire::vehicle::VehicleRefusal as R;
         match reason {
             R::StaleLink | R::Busy => {}
             R::StaleClaim | R::BelowWindow | R::NotThere | R::UnknownPlace | R::WrongLoad => {

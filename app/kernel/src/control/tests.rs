@@ -15,9 +15,9 @@ use crate::alarm::AlarmKind;
 use crate::fixture::{self, at};
 use crate::lift::{DoorState, LiftStatus};
 use crate::task::TaskState;
-use crate::vehicle::{AckVerdict, Instruction, Place, Progress};
 use crate::wire::gateway::{Connection, LiftReading, ReadRef, Verdict};
 use crate::wire::ledger::SessionPhase;
+use crate::wire::vehicle::{AckVerdict, Instruction, Place, Progress};
 use crate::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
 
 /// What the ledger does with a proposal.

@@ -9,7 +9,7 @@ use crate::ids::{CommandId, FloorId, GatewayId, Generation, LiftId, NodeId, Sess
 use crate::lease::{FencingToken, LeaseNonce};
 use crate::lift::{Expectation, LiftAction, LiftStatus};
 use crate::time::Millis;
-use crate::vehicle::VehicleCommand;
+use crate::wire::vehicle::VehicleCommand;
 
 /// What control sends to a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use crate::ids::{
     AlarmId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId, TaskId, VehicleId,
 };
 use crate::task::TaskEvent;
-use crate::vehicle::VehicleCommand;
 use crate::wire::rest::TransportOrder;
+use crate::wire::vehicle::VehicleCommand;
 
 /// One entry as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

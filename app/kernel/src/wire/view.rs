@@ -14,10 +14,10 @@ use crate::lease::FencingToken;
 use crate::lift::{LiftAction, LiftStatus};
 use crate::task::TaskState;
 use crate::time::Millis;
-use crate::vehicle::{Place, WorkState};
 use crate::wire::gateway::{Connection, Verdict};
 use crate::wire::ledger::SessionPhase;
 use crate::wire::rest::TransportOrder;
+use crate::wire::vehicle::{Place, WorkState};
 
 /// An order and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use kernel::gateway::CommandBlock;
 use kernel::ids::{LiftId, VehicleId};
 use kernel::lift::LiftStatus;
-use kernel::vehicle::VehicleCommand;
+use kernel::wire::vehicle::VehicleCommand;
 
 use crate::vehicle::VehicleMessage;
 

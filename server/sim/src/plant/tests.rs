@@ -2,7 +2,7 @@ use kernel::gateway::CommandBlock;
 use kernel::ids::{Generation, PointId};
 use kernel::lift::{DoorState, LiftAction};
 use kernel::time::Millis;
-use kernel::vehicle::{Instruction, Place, Progress, VehicleCommand};
+use kernel::wire::vehicle::{Instruction, Place, Progress, VehicleCommand};
 
 use super::*;
 use crate::fixture::{command, floor, lift, order, pick, plant, point, put, ride, vehicle};

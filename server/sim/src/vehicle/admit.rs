@@ -2,7 +2,7 @@
 
 use kernel::ids::PointId;
 use kernel::time::Mono;
-use kernel::vehicle::{AckVerdict, Instruction, Operation, VehicleAck, VehicleCommand, VehicleRefusal};
+use kernel::wire::vehicle::{AckVerdict, Instruction, Operation, VehicleAck, VehicleCommand, VehicleRefusal};
 
 use super::work::Work;
 use super::{Position, VehicleEffect, VehicleMessage, VehicleModel};

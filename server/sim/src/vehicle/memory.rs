@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kernel::ids::{CommandId, Generation, TaskId};
 use kernel::timing::COMMAND_MEMORY;
-use kernel::vehicle::{AckVerdict, VehicleCommand};
+use kernel::wire::vehicle::{AckVerdict, VehicleCommand};
 
 /// A command as it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]

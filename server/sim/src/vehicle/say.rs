@@ -1,7 +1,9 @@
 //! What a vehicle says: the reliable road keeps its reports, the fast road forgets.
 
 use kernel::time::Mono;
-use kernel::vehicle::{COMPLETIONS_MAX, Heartbeat, Place, Progress, Telemetry, VehicleReport, WorkState};
+use kernel::wire::vehicle::{
+    COMPLETIONS_MAX, Heartbeat, Place, Progress, Telemetry, VehicleReport, WorkState,
+};
 
 use super::work::Work;
 use super::{Position, VehicleEffect, VehicleMessage, VehicleModel};

@@ -1,5 +1,5 @@
 use kernel::ids::Generation;
-use kernel::vehicle::{AckVerdict, Instruction, Progress, VehicleCommand, VehicleRefusal};
+use kernel::wire::vehicle::{AckVerdict, Instruction, Progress, VehicleCommand, VehicleRefusal};
 
 use super::*;
 use crate::fixture::{
@@ -119,13 +119,14 @@ fn a_drive_takes_its_time_and_is_reported() {
     bench.tell(&command("V1", 2, drive(&["H1", "S1", "W1"])));
     assert_eq!(bench.progress(), [Progress::Started]);
     bench.run(Millis(3000));
-    let halfway = kernel::vehicle::Place::Between { from: point("H1"), to: point("S1"), progress_pct: 50 };
+    let halfway =
+        kernel::wire::vehicle::Place::Between { from: point("H1"), to: point("S1"), progress_pct: 50 };
     assert_eq!(bench.model.place(bench.now), halfway);
     bench.run(Millis(6900));
     assert_eq!(bench.progress(), [Progress::Started]);
     bench.run(Millis(100));
     assert_eq!(bench.progress(), [Progress::Started, Progress::Done]);
-    assert_eq!(bench.model.place(bench.now), kernel::vehicle::Place::At { point: point("W1") });
+    assert_eq!(bench.model.place(bench.now), kernel::wire::vehicle::Place::At { point: point("W1") });
     bench.run(Millis::seconds(1));
     let beat = bench.heartbeat();
     assert_eq!(beat.completions, [crate::fixture::command_id("C2")]);
@@ -357,14 +358,14 @@ fn a_ride_waits_for_the_car_crosses_the_sill_and_leaves_at_its_floor() {
     assert_eq!(bench.model.ride().map(|it| it.1), Some(RideStage::OnSill));
     bench.run(Millis(100));
     assert_eq!(bench.progress(), [Progress::Started, Progress::Boarded]);
-    assert_eq!(bench.model.place(bench.now), kernel::vehicle::Place::InCar { lift: lift("L1") });
+    assert_eq!(bench.model.place(bench.now), kernel::wire::vehicle::Place::InCar { lift: lift("L1") });
     bench.model.see_car(&car(Some("F1")), bench.now);
     bench.model.see_car(&car(None), bench.now);
     assert!(!bench.model.radio_is_up(), "radio does not pass a shut door");
     bench.run(Millis::seconds(10));
     assert!(bench.model.see_car(&car(Some("F2")), bench.now));
     bench.run(Millis::seconds(5));
-    assert_eq!(bench.model.place(bench.now), kernel::vehicle::Place::At { point: point("D2") });
+    assert_eq!(bench.model.place(bench.now), kernel::wire::vehicle::Place::At { point: point("D2") });
     assert_eq!(bench.progress().len(), 2, "the end of the ride waits for the radio");
     bench.run(Millis::seconds(3));
     bench.model.connect();

@@ -3,7 +3,7 @@
 use kernel::ids::{CommandId, FloorId, LiftId, OrderId, PointId, TaskId};
 use kernel::time::{Millis, Mono};
 use kernel::timing::SILENCE_LIMIT;
-use kernel::vehicle::{Instruction, Operation, Progress, VehicleCommand, WorkState};
+use kernel::wire::vehicle::{Instruction, Operation, Progress, VehicleCommand, WorkState};
 
 use super::{CarView, Position, RideStage, VehicleEffect, VehicleModel};
 use crate::ways::Ways;

@@ -10,10 +10,10 @@ use kernel::ids::{GatewayId, LedgerSequence, LiftId, NodeId, StationId, VehicleI
 use kernel::lease::{FencingToken, HeldLease};
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono, Now};
-use kernel::vehicle::VehicleCommand;
 use kernel::wire::gateway::GatewayCommand;
 use kernel::wire::ledger::Entry;
 use kernel::wire::rest::{OrderRefusal, PlaceOrder};
+use kernel::wire::vehicle::VehicleCommand;
 use sim::plant::{SimEffect, SimEvent, SimPlant, SimSeed};
 use sim::vehicle::VehicleMessage;
 

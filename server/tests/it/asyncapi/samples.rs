@@ -7,13 +7,13 @@ use kernel::ids::{
 use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::{DoorState, Expectation, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::time::Millis;
-use kernel::vehicle::{
-    AckVerdict, Heartbeat, Instruction, Operation, Place, Presence, Progress, Telemetry, VehicleAck,
-    VehicleCommand, VehicleRefusal, VehicleReport, WorkState,
-};
 use kernel::wire::gateway::{
     Connection, ControlBeat, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading,
     Outcome, ReadRef, SessionRef, Verdict,
+};
+use kernel::wire::vehicle::{
+    AckVerdict, Heartbeat, Instruction, Operation, Place, Presence, Progress, Telemetry, VehicleAck,
+    VehicleCommand, VehicleRefusal, VehicleReport, WorkState,
 };
 
 /// Every value of an enumeration without data.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lift::LiftAction;
-use crate::vehicle::{Operation, WorkState};
+use crate::wire::vehicle::{Operation, WorkState};
 
 impl Bench {
     /// Asks for an order; the answer, if it came.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::alarm::Subject;
 use crate::timing::LIFT_READ_AGE_MAX;
-use crate::vehicle::Telemetry;
+use crate::wire::vehicle::Telemetry;
 use crate::wire::view::Hearing;
 
 #[test]

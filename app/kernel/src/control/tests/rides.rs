@@ -3,7 +3,7 @@
 use super::*;
 use crate::lift::{LiftMode, Motion};
 use crate::timing::{HANDOVER_MARGIN, hold_limit};
-use crate::vehicle::Operation;
+use crate::wire::vehicle::Operation;
 use crate::wire::view::{Activity, Knowledge};
 
 impl Bench {

@@ -1,7 +1,7 @@
 //! From an accepted order to the last command of its task.
 
 use super::*;
-use crate::vehicle::{Operation, VehicleRefusal};
+use crate::wire::vehicle::{Operation, VehicleRefusal};
 use crate::wire::view::{Activity, Knowledge};
 
 #[test]
@@ -87,7 +87,7 @@ fn the_vehicle_that_is_there_first_is_chosen() {
         (
             "the nearer one is at fault",
             |it| {
-                it.vehicle(&fixture::vehicle("V2")).work = crate::vehicle::WorkState::Faulted;
+                it.vehicle(&fixture::vehicle("V2")).work = crate::wire::vehicle::WorkState::Faulted;
             },
             "V1",
         ),
