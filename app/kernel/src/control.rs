@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::ids::{AlarmId, GatewayId, LiftId, NodeId, OrderId, SessionId, TaskId, VehicleId};
 use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
 use crate::plant::Plant;
+use crate::safeguard::Safeguards;
 use crate::task::{SuspendCause, TaskEvent};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::CONTROL_BEAT_PERIOD;
@@ -250,6 +251,7 @@ pub struct Control {
     messages_rejected: u64,
     rejections: Rejections,
     last_rejection: Option<String>,
+    safeguards: Safeguards,
     touched: BTreeSet<Touched>,
     effects: VecDeque<Effect>,
 }
@@ -288,9 +290,17 @@ impl Control {
             messages_rejected: 0,
             rejections: Rejections::default(),
             last_rejection: None,
+            safeguards: Safeguards::ALL,
             touched: BTreeSet::new(),
             effects: VecDeque::new(),
         }
+    }
+
+    /// The same node under other safeguards than all, for the lab; called right after [`Control::new`].
+    #[must_use]
+    pub fn under(mut self, safeguards: Safeguards) -> Self {
+        self.safeguards = safeguards;
+        self
     }
 
     /// Takes the ledger as it stands, entry by entry, before [`Control::start`].
@@ -355,6 +365,12 @@ impl Control {
         } else {
             Some((self.next_look, "deadlines are looked over"))
         }
+    }
+
+    /// Shows all that it knows, for whoever begins to watch.
+    pub fn show_everything(&mut self, now: Now) {
+        self.touch_everything();
+        self.show(now);
     }
 
     /// What the ledger says.

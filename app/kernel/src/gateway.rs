@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::ids::{CommandId, GatewayId, LiftId, VehicleId};
 use crate::lift::{LiftAction, LiftStatus};
 use crate::plant::Plant;
+use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Mono, Now};
 use crate::timing::LIFT_POLL_PERIOD;
 use crate::wire::gateway::{GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, Outcome, Verdict};
@@ -118,6 +119,7 @@ pub struct Gateway {
     vehicles: BTreeSet<VehicleId>,
     messages: u64,
     next_status: Mono,
+    safeguards: Safeguards,
     effects: VecDeque<Effect>,
 }
 
@@ -134,7 +136,18 @@ impl Gateway {
         let vehicles =
             plant.vehicles.iter().filter(|(_, it)| it.gateway == id).map(|(v, _)| v.clone()).collect();
         let effects = VecDeque::from([Effect::Persist(marks.clone())]);
-        Self { id, marks, channels, vehicles, messages: 0, next_status: now.mono, effects }
+        let safeguards = Safeguards::ALL;
+        Self { id, marks, channels, vehicles, messages: 0, next_status: now.mono, safeguards, effects }
+    }
+
+    /// The same gateway under other safeguards than all, for the lab; called right after [`Gateway::new`].
+    #[must_use]
+    pub fn under(mut self, safeguards: Safeguards) -> Self {
+        self.safeguards = safeguards;
+        for channel in self.channels.values_mut() {
+            channel.take_safeguards(safeguards);
+        }
+        self
     }
 
     /// Takes what happened.
@@ -205,12 +218,14 @@ impl Gateway {
             return;
         };
         let kept = self.marks.lifts.entry(lift.clone()).or_default();
-        if let Some(verdict) = kept.outcome(&command.id) {
-            self.tell(&command.id, Some(lift), None, verdict);
-            return;
-        }
-        if channel.knows(&command.id) {
-            return;
+        if self.safeguards.holds(Safeguard::OutcomeMemory) {
+            if let Some(verdict) = kept.outcome(&command.id) {
+                self.tell(&command.id, Some(lift), None, verdict);
+                return;
+            }
+            if channel.knows(&command.id) {
+                return;
+            }
         }
         let admitted = admit(&command, kept, &self.marks.claims, &channel.view(self.marks.boot, now), now);
         match admitted.and_then(|()| channel.enqueue(command.clone(), now)) {
@@ -230,7 +245,8 @@ impl Gateway {
             return;
         }
         if let Some(task) = &command.task {
-            if self.marks.claim_of(task).is_some_and(|highest| command.claim < highest) {
+            let stale = self.marks.claim_of(task).is_some_and(|highest| command.claim < highest);
+            if stale && self.safeguards.holds(Safeguard::ClaimFence) {
                 let verdict = Verdict::Refused { reason: GatewayRefusal::StaleClaim };
                 self.tell(&command.id, None, None, verdict);
                 return;
@@ -270,7 +286,7 @@ impl Gateway {
         let kept = self.marks.lifts.entry(lift.clone()).or_default();
         let admitted = admit(&command, kept, &self.marks.claims, &channel.view(self.marks.boot, now), now);
         let verdict = match admitted {
-            _ if expired => Verdict::Expired,
+            _ if expired && self.safeguards.holds(Safeguard::Validity) => Verdict::Expired,
             Err(reason) => Verdict::Refused { reason },
             Ok(()) => match channel.begin(&command, kept.number, now) {
                 Some((in_flight, block)) => {

@@ -18,6 +18,7 @@ pub mod timing;
 pub mod alarm;
 pub mod lease;
 pub mod lift;
+pub mod safeguard;
 pub mod task;
 
 pub mod wire;

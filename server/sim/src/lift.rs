@@ -6,13 +6,20 @@
 //! command back without refusing it: no travel before the door is shut, no door before the car stands level at the
 //! commanded floor.
 
+mod trouble;
+
+use std::collections::VecDeque;
+
 use kernel::gateway::CommandBlock;
 use kernel::ids::{FloorId, LiftId};
 use kernel::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::plant::Lift;
 use kernel::time::{Millis, Mono};
 
+pub use trouble::{Intake, LiftTrouble};
+
 use crate::rng::Rng;
+use trouble::Troubles;
 
 /// Scans that PLCs of this kind need (A1).
 const SCAN_MIN_MS: u64 = 100;
@@ -25,6 +32,10 @@ const REVERSAL_WINDOW: Millis = Millis::seconds(40);
 
 /// Fault code of an emergency stop that door reversals tripped.
 pub const FAULT_DOOR_REVERSALS: u16 = 1;
+/// Fault code of an emergency stop that another target in mid-travel tripped.
+pub const FAULT_CONTRADICTION: u16 = 2;
+/// Commands that a PLC which queues them holds; what comes beyond is lost, as in its short memory.
+const INTAKE_MAX: usize = 8;
 
 /// What is counted outside the system, since the start of the simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,23 +52,27 @@ pub struct LiftCounters {
     pub door_reversals: u64,
     /// Closing doors that met something on the sill.
     pub obstructions: u64,
-    /// Emergency stops.
+    /// Emergency stops that commands tripped.
     pub e_stops: u64,
+    /// Most doors that commands turned round within 40 s.
+    pub door_reversals_most: u64,
+    /// Calls by people that moved the car.
+    pub called_by_people: u64,
     /// Most vehicles that were in the car at once.
     pub vehicles_max: u8,
 }
 
-/// A travel that is not finished.
+/// A travel that is not finished; without a number nobody commanded it.
 #[derive(Clone, Copy, Debug)]
 struct Travel {
-    number: u16,
+    number: Option<u16>,
     stop: usize,
 }
 
 /// A door movement that is not finished.
 #[derive(Clone, Copy, Debug)]
 struct DoorMove {
-    number: u16,
+    number: Option<u16>,
     open: bool,
     stop: usize,
 }
@@ -71,8 +86,11 @@ pub struct LiftModel {
     door_ms: u64,
     scan: Millis,
     scan_due: Mono,
-    /// What was written since the last scan; a second write within a scan replaces the first.
-    written: Option<CommandBlock>,
+    intake: Intake,
+    /// What was written and not taken yet.
+    written: VecDeque<CommandBlock>,
+    /// Written since the last scan.
+    fresh: Option<CommandBlock>,
     travel: Option<Travel>,
     door_move: Option<DoorMove>,
     /// Height above the lowest stop, in milliseconds of travel.
@@ -91,6 +109,7 @@ pub struct LiftModel {
     vehicles: u8,
     sill_blocked: bool,
     reversed_at: Vec<Mono>,
+    troubles: Troubles,
     counters: LiftCounters,
 }
 
@@ -108,7 +127,10 @@ impl LiftModel {
             door_ms: lift.door_ms.0.max(1),
             scan,
             scan_due: now + Millis(rng.within(1..=scan.0)),
-            written: None,
+            intake: Intake::Overwrites,
+            written: VecDeque::new(),
+            fresh: None,
+            troubles: Troubles::default(),
             travel: None,
             door_move: None,
             height_ms: 0,
@@ -148,10 +170,26 @@ impl LiftModel {
     pub fn write(&mut self, block: CommandBlock) {
         self.counters.writes += 1;
         let same = |it: CommandBlock| it.action == block.action && it.floor == block.floor;
-        if self.written.is_some_and(|earlier| earlier.number != 0 && !same(earlier)) {
+        if self.fresh.is_some_and(|earlier| earlier.number != 0 && !same(earlier)) {
             self.counters.contradictions += 1;
         }
-        self.written = Some(block);
+        self.fresh = Some(block);
+        if self.intake == Intake::Overwrites {
+            self.written.clear();
+        }
+        if self.written.len() < INTAKE_MAX {
+            self.written.push_back(block);
+        }
+    }
+
+    /// Switches how it treats commands within one scan.
+    pub fn set_intake(&mut self, intake: Intake) {
+        self.intake = intake;
+    }
+
+    /// Makes it scan this often, from the next scan on.
+    pub fn set_scan(&mut self, scan: Millis) {
+        self.scan = scan;
     }
 
     /// What its sensors see: how many vehicles are in the car or on its sill, and whether one is on the sill.
@@ -166,12 +204,17 @@ impl LiftModel {
         if now < self.scan_due {
             return;
         }
-        self.scan_due = self.scan_due + self.scan;
+        let factor = self.troubles.slow.map_or(1, |(factor, _)| u64::from(factor));
+        self.scan_due = self.scan_due + self.scan.times(factor);
+        if self.suffer(now) {
+            return;
+        }
         self.heartbeat = self.heartbeat.wrapping_add(1);
-        if let Some(block) = self.written.take() {
+        self.fresh = None;
+        if let Some(block) = self.written.pop_front() {
             self.take(block, now);
         }
-        if self.mode == LiftMode::Vehicle {
+        if self.may_move() {
             self.move_door();
             self.move_car();
         }
@@ -182,7 +225,7 @@ impl LiftModel {
         self.boot = self.boot.wrapping_add(1);
         self.accepted = 0;
         self.completed = 0;
-        self.written = None;
+        self.written.clear();
         self.halt();
     }
 
@@ -199,7 +242,7 @@ impl LiftModel {
             completed: self.completed,
             boot: self.boot,
             heartbeat: self.heartbeat,
-            occupied: self.vehicles > 0,
+            occupied: self.occupied(),
         }
     }
 
@@ -232,18 +275,19 @@ impl LiftModel {
         }
         self.accepted = block.number;
         self.counters.taken += 1;
+        let number = Some(block.number);
         match block.action {
-            LiftAction::GoTo => self.take_travel(Travel { number: block.number, stop }),
-            LiftAction::OpenDoor => self.take_door(DoorMove { number: block.number, open: true, stop }, now),
-            LiftAction::CloseDoor => {
-                self.take_door(DoorMove { number: block.number, open: false, stop }, now)
-            }
+            LiftAction::GoTo => self.take_travel(Travel { number, stop }),
+            LiftAction::OpenDoor => self.take_door(DoorMove { number, open: true, stop }, now),
+            LiftAction::CloseDoor => self.take_door(DoorMove { number, open: false, stop }, now),
         }
     }
 
     fn take_travel(&mut self, travel: Travel) {
         if self.motion != Motion::Still && self.travel.is_some_and(|it| it.stop != travel.stop) {
             self.counters.contradictions += 1;
+            self.stop_in_emergency(FAULT_CONTRADICTION);
+            return;
         }
         self.travel = Some(travel);
     }
@@ -260,15 +304,17 @@ impl LiftModel {
             self.counters.door_reversals += 1;
             self.reversed_at.retain(|at| now.since(*at) < REVERSAL_WINDOW);
             self.reversed_at.push(now);
+            let recent = u64::try_from(self.reversed_at.len()).unwrap_or(u64::MAX);
+            self.counters.door_reversals_most = self.counters.door_reversals_most.max(recent);
         }
         if self.reversed_at.len() >= REVERSALS_MAX {
-            self.stop_in_emergency();
+            self.stop_in_emergency(FAULT_DOOR_REVERSALS);
         }
     }
 
-    fn stop_in_emergency(&mut self) {
+    fn stop_in_emergency(&mut self, fault: u16) {
         self.mode = LiftMode::Emergency;
-        self.fault = FAULT_DOOR_REVERSALS;
+        self.fault = fault;
         self.counters.e_stops += 1;
         self.reversed_at.clear();
         self.halt();
@@ -284,13 +330,16 @@ impl LiftModel {
     }
 
     fn move_door(&mut self) {
-        let Some(door_move) = self.door_move else { return };
+        if self.troubles.stuck_until.is_some() {
+            return;
+        }
+        let Some(door_move) = self.door_move.or_else(|| self.shut_for_people()) else { return };
         if !self.stands_level() || self.nearest() != door_move.stop {
             return;
         }
         if door_move.open {
             self.open_further(DoorState::Opening);
-        } else if self.sill_blocked {
+        } else if self.sill_blocked || self.troubles.blocked_until.is_some() {
             self.give_way();
         } else {
             self.gap_ms = self.gap_ms.saturating_sub(self.scan.0);
@@ -298,9 +347,16 @@ impl LiftModel {
         }
         let end = if door_move.open { DoorState::Open } else { DoorState::Closed };
         if self.door == end {
-            self.completed = door_move.number;
+            self.completed = door_move.number.unwrap_or(self.completed);
             self.door_move = None;
         }
+    }
+
+    /// A call by people shuts the door by itself before the car leaves.
+    fn shut_for_people(&self) -> Option<DoorMove> {
+        let travel = self.travel.filter(|it| it.number.is_none() && it.stop != self.nearest())?;
+        let open = self.door != DoorState::Closed;
+        open.then_some(DoorMove { number: travel.number, open: false, stop: self.nearest() })
     }
 
     fn open_further(&mut self, shown: DoorState) {
@@ -326,7 +382,7 @@ impl LiftModel {
             // Levelling took one scan after the wheels stopped.
             self.motion = Motion::Still;
             self.levelled = true;
-            self.completed = travel.number;
+            self.completed = travel.number.unwrap_or(self.completed);
             self.travel = None;
         } else if self.door == DoorState::Closed {
             self.levelled = false;

@@ -4,6 +4,7 @@
 //! name. So a run depends on the seed and the events alone, not on how often its owner looks.
 
 mod events;
+mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use kernel::plant::{Lift, Plant};
 use kernel::time::Mono;
 
 pub use events::{SimEffect, SimEvent, SimSeed};
+pub use trouble::PlantTrouble;
 
 use crate::lift::{LiftCounters, LiftModel};
 use crate::loads::LoadBook;
@@ -116,6 +118,7 @@ impl SimPlant {
             SimEvent::ReportDelivered { vehicle, report } => {
                 self.with_vehicle(&vehicle, now, |model| model.deliver(report));
             }
+            SimEvent::Troubled(trouble) => self.suffer(&trouble, now),
             SimEvent::Tick => {}
         }
     }

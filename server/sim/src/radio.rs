@@ -80,6 +80,18 @@ impl Radio {
         }
     }
 
+    /// Its controller starts again: it has to find its access point anew. Says whether it was up.
+    pub fn restart(&mut self, now: Mono) -> bool {
+        let was_up = self.is_up();
+        self.association = match self.cover {
+            Cover::Dead => Association::Dead,
+            Cover::Normal | Cover::Weak => {
+                Association::Returning { at: now + Millis(self.rng.within(REASSOCIATION_MS)) }
+            }
+        };
+        was_up
+    }
+
     /// When the radio is back, while it returns.
     pub fn returns_at(&self) -> Option<Mono> {
         match self.association {

@@ -7,6 +7,7 @@
 mod admit;
 mod memory;
 mod say;
+mod trouble;
 mod work;
 
 use std::collections::VecDeque;
@@ -14,11 +15,13 @@ use std::sync::Arc;
 
 use kernel::ids::{CommandId, FloorId, LiftId, OrderId, PointId, VehicleId};
 use kernel::plant::Vehicle;
+use kernel::safeguard::Safeguards;
 use kernel::time::{Millis, Mono};
 use kernel::timing::{CONTROL_BEAT_PERIOD, CONTROL_BEATS_MISSED_MAX, HEARTBEAT_PERIOD};
 use kernel::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleReport};
 
 pub use memory::VehicleMemory;
+pub use trouble::{RadioEffect, RadioPlace, RadioRoad, RadioTrouble};
 
 use crate::radio::{Cover, Radio, Signal};
 use crate::rng::Rng;
@@ -133,6 +136,7 @@ pub struct VehicleModel {
     connected: bool,
     car_passes_radio: bool,
     radio: Radio,
+    radio_troubles: Vec<RadioTrouble>,
     acknowledged: u64,
     beat: u64,
     heartbeat_due: Mono,
@@ -142,6 +146,7 @@ pub struct VehicleModel {
     undelivered: VecDeque<VehicleReport>,
     /// In hundredths of a percent.
     battery: u16,
+    safeguards: Safeguards,
     effects: VecDeque<VehicleEffect>,
 }
 
@@ -155,6 +160,7 @@ impl VehicleModel {
             telemetry_due: now + Millis(rng.within(1..=TELEMETRY_PERIOD.0)),
             battery: u16::try_from(rng.within(7000..=10_000)).unwrap_or(7000),
             radio: Radio::new(cover, rng),
+            radio_troubles: Vec::new(),
             id: start.id,
             vehicle: start.vehicle,
             ways,
@@ -172,6 +178,7 @@ impl VehicleModel {
             sample: 0,
             report: 0,
             undelivered: VecDeque::new(),
+            safeguards: Safeguards::ALL,
             effects: VecDeque::new(),
         };
         if !model.radio.is_up() {
@@ -225,7 +232,8 @@ impl VehicleModel {
         let mut due = self.heartbeat_due.min(self.telemetry_due);
         let link = self.link_open.then(|| self.beat_heard + LINK_SILENCE);
         let work = self.work.as_ref().and_then(Work::due);
-        for moment in [link, work, self.radio.returns_at()].into_iter().flatten() {
+        let trouble = self.radio_trouble_ends();
+        for moment in [link, work, trouble, self.radio.returns_at()].into_iter().flatten() {
             due = due.min(moment);
         }
         due
@@ -236,6 +244,7 @@ impl VehicleModel {
         if self.link_open && now >= self.beat_heard + LINK_SILENCE {
             self.link_open = false;
         }
+        self.end_radio_troubles(now);
         if self.radio.step(now) {
             self.effects.push_back(VehicleEffect::Radio { up: true });
         }
@@ -255,7 +264,15 @@ impl VehicleModel {
         self.effects.pop_front()
     }
 
+    /// Takes safeguards away, for the lab.
+    pub(crate) fn take_safeguards(&mut self, safeguards: Safeguards) {
+        self.safeguards = safeguards;
+    }
+
     fn cover(&self) -> Cover {
+        if self.is_cut_off() {
+            return Cover::Dead;
+        }
         match (&self.position, self.work.as_ref().and_then(Work::driving)) {
             (Position::InCar(_), _) if !self.car_passes_radio => Cover::Dead,
             (Position::InCar(_), _) => Cover::Weak,
@@ -272,7 +289,11 @@ impl VehicleModel {
     }
 
     fn measure(&mut self) -> Signal {
-        self.radio.measure()
+        let measured = self.radio.measure();
+        match self.interference() {
+            Some((rssi_dbm, loss_pct)) if self.radio.is_up() => Signal { rssi_dbm, loss_pct },
+            Some(_) | None => measured,
+        }
     }
 }
 

@@ -24,6 +24,7 @@ struct Way {
 pub struct Ways {
     ways: BTreeMap<PointId, BTreeMap<PointId, Way>>,
     cover: BTreeMap<PointId, Cover>,
+    floors: BTreeMap<PointId, FloorId>,
     stations: BTreeSet<PointId>,
     landings: BTreeMap<LiftId, BTreeMap<FloorId, PointId>>,
 }
@@ -49,6 +50,7 @@ impl Ways {
         Self {
             ways,
             cover: plant.points.keys().map(|point| (point.clone(), cover(plant, point))).collect(),
+            floors: plant.points.iter().map(|(id, point)| (id.clone(), point.floor.clone())).collect(),
             stations: plant.stations.values().map(|station| station.point.clone()).collect(),
             landings: plant.lifts.iter().map(|(id, lift)| (id.clone(), stops_of(lift))).collect(),
         }
@@ -70,6 +72,11 @@ impl Ways {
     /// How long a vehicle takes over the sill.
     pub fn sill_time(vehicle: &Vehicle) -> Millis {
         time_ms(SILL_MM, vehicle.creep_mm_s)
+    }
+
+    /// The floor of a point.
+    pub fn floor_of(&self, point: &PointId) -> Option<&FloorId> {
+        self.floors.get(point)
     }
 
     /// The radio at a point.

@@ -5,6 +5,7 @@
 //! broker kept from before is refused.
 
 use crate::ids::{CommandId, VehicleId};
+use crate::safeguard::Safeguard;
 use crate::time::{Millis, Now};
 use crate::wire::ledger::Record;
 use crate::wire::vehicle::{Heartbeat, Instruction, Telemetry, VehicleCommand};
@@ -79,7 +80,8 @@ impl Control {
             }
             return;
         }
-        if self.disagreement(id, heartbeat).is_some() {
+        let disagrees = self.disagreement(id, heartbeat).is_some();
+        if disagrees && self.safeguards.holds(Safeguard::Reconciliation) {
             return;
         }
         if heartbeat.link < ours.generation {

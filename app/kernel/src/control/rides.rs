@@ -5,6 +5,7 @@
 
 use crate::ids::{Generation, LiftId, VehicleId};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
+use crate::safeguard::Safeguard;
 use crate::time::{Mono, Now};
 use crate::timing::LIFT_READ_AGE_MAX;
 use crate::wire::gateway::{Connection, GatewayStatus};
@@ -108,7 +109,11 @@ impl Control {
             return;
         }
         let change = match self.book.session_of(lift) {
-            Some(session) => self.next_phase(session, now).map(|phase| (session, phase, session.generation)),
+            Some(session) => {
+                let next = self.next_phase(session, now).map(|phase| (session, phase, session.generation));
+                let exclusive = self.safeguards.holds(Safeguard::OneSession);
+                if exclusive { next } else { next.or_else(|| self.next_in_line(lift, now)) }
+            }
             None => self.next_in_line(lift, now),
         };
         let Some((session, phase, generation)) = change else { return };
@@ -210,6 +215,9 @@ impl Control {
     /// The vehicle's own word that it is in the car, clear of the sill.
     pub(super) fn says_in(&self, session: &SessionBook) -> bool {
         let Some(ride) = &session.ride else { return false };
+        if !self.safeguards.holds(Safeguard::TwoChannels) {
+            return true;
+        }
         let word = self.words.get(&session.vehicle).is_some_and(|it| it.command == *ride && it.boarded);
         word || self.heard_in_car(&session.vehicle, &session.lift)
     }
@@ -217,6 +225,9 @@ impl Control {
     /// The vehicle's own word that it is out of the car, clear of the sill.
     pub(super) fn says_out(&self, session: &SessionBook) -> bool {
         let Some(ride) = &session.ride else { return false };
+        if !self.safeguards.holds(Safeguard::TwoChannels) {
+            return true;
+        }
         let word = self.words.get(&session.vehicle).is_some_and(|it| it.command == *ride && it.alighted);
         word || session.ride_done || self.vehicles.get(&session.vehicle).is_some_and(|ear| ear.finished(ride))
     }

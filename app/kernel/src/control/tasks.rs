@@ -3,6 +3,7 @@
 use crate::ids::{CommandId, Generation, LedgerSequence, PointId, TaskId, VehicleId};
 use crate::route::{self, Line, Pace};
 
+use crate::safeguard::Safeguard;
 use crate::task::{ResumePoint, SuspendCause, TaskEvent, TaskState};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{DELIVERIES_MAX, redelivery_wait};
@@ -137,7 +138,7 @@ impl Control {
         if ear.hearing(now) != Hearing::Heard {
             return;
         }
-        let event = if ear.finished(&command_id) {
+        let event = if ear.finished(&command_id) && self.safeguards.holds(Safeguard::HeartbeatResults) {
             self.completion(id)
         } else if ear.heartbeat.as_ref().is_some_and(|it| it.command.as_ref() == Some(&command_id)) {
             match &task.state {

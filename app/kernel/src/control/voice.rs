@@ -5,6 +5,7 @@
 use crate::ids::{CommandId, LiftId};
 use crate::lease::{HeldLease, LeaseNonce, SendPermit};
 use crate::lift::LiftStatus;
+use crate::safeguard::Safeguard;
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{
     LEASE_HOLD_MAX, LEASE_WAIT, LIFT_ACK_DEADLINE, LIFT_COMMAND_VALIDITY, LIFT_READ_AGE_MAX, PLC_SETTLE,
@@ -71,7 +72,7 @@ impl Control {
                 if now.mono.since(since) >= LIFT_ACK_DEADLINE {
                     self.release(&lease);
                     self.note_verdict(lift, &command, Verdict::Unknown, now);
-                    self.set_voice(lift, Voice::Verifying { command, since: now.mono, accepted_before });
+                    self.doubt(lift, command, accepted_before, now);
                 }
             }
             Voice::Verifying { command, since, accepted_before } => {
@@ -202,7 +203,7 @@ impl Control {
         }
         let pause = match &outcome.verdict {
             Verdict::Unknown => {
-                self.set_voice(&lift, Voice::Verifying { command, since: now.mono, accepted_before });
+                self.doubt(&lift, command, accepted_before, now);
                 return;
             }
             Verdict::Accepted | Verdict::Ran | Verdict::Forwarded => Millis(0),
@@ -210,6 +211,15 @@ impl Control {
             Verdict::Refused { .. } | Verdict::Expired | Verdict::NotSent => AFTER_REFUSAL,
         };
         self.fall_quiet(&lift, now, pause);
+    }
+
+    /// What a command did is not known: nothing is said before it is.
+    fn doubt(&mut self, lift: &LiftId, command: CommandId, accepted_before: u16, now: Now) {
+        if self.safeguards.holds(Safeguard::Verifying) {
+            self.set_voice(lift, Voice::Verifying { command, since: now.mono, accepted_before });
+        } else {
+            self.fall_quiet(lift, now, Millis(0));
+        }
     }
 
     /// No outcome came. By now no gateway would still run the command: the read that it names is too old, and the

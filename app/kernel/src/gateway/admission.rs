@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::ids::{Generation, TaskId};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::plant::Lift;
+use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::LIFT_READ_AGE_MAX;
 use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand};
@@ -26,6 +27,8 @@ pub struct View<'a> {
     pub connection: Connection,
     /// What an earlier command did is not settled.
     pub verifying: bool,
+    /// Which rules hold; all of them, outside the lab.
+    pub safeguards: Safeguards,
 }
 
 /// Whether a command may be written now, or why not. The order of the questions is the order of the answers' weight:
@@ -50,14 +53,18 @@ pub fn admit(
     if status.mode != LiftMode::Vehicle || status.fault != 0 {
         return Err(GatewayRefusal::OutOfService);
     }
-    fenced(command, marks, claims, status)?;
-    if !named_read_is_fresh(command, view, now) {
+    fenced(command, marks, claims, status, view.safeguards)?;
+    let holds = |safeguard| view.safeguards.holds(safeguard);
+    if holds(Safeguard::ReadAge) && !named_read_is_fresh(command, view, now) {
         return Err(GatewayRefusal::StaleRead);
     }
-    if status.expectation() != command.expects {
+    if holds(Safeguard::Expectation) && status.expectation() != command.expects {
         return Err(GatewayRefusal::ExpectationMissed { found: status.expectation() });
     }
-    if fits(command, status) { Ok(()) } else { Err(GatewayRefusal::NotNow) }
+    if holds(Safeguard::Interlock) && !fits(command, status) {
+        return Err(GatewayRefusal::NotNow);
+    }
+    Ok(())
 }
 
 fn reachable<'a>(view: &View<'a>, now: Now) -> Result<&'a LiftStatus, GatewayRefusal> {
@@ -75,19 +82,25 @@ fn fenced(
     marks: &LiftMarks,
     claims: &VecDeque<(TaskId, Generation)>,
     status: &LiftStatus,
+    safeguards: Safeguards,
 ) -> Result<(), GatewayRefusal> {
     let same_request =
         marks.holder.as_ref().is_some_and(|(node, nonce)| *node == command.holder && *nonce == command.nonce);
     let token_holds = command.token.epoch == marks.epoch
         && (command.token > marks.token || (command.token == marks.token && same_request));
-    if !token_holds {
+    if safeguards.holds(Safeguard::TokenFence) && !token_holds {
         return Err(GatewayRefusal::StaleToken);
     }
-    if command.session.generation < marks.session {
-        return Err(GatewayRefusal::StaleSession);
+    if safeguards.holds(Safeguard::SessionFence) {
+        if command.session.generation < marks.session {
+            return Err(GatewayRefusal::StaleSession);
+        }
+        if command.session.generation > marks.session && status.occupied {
+            return Err(GatewayRefusal::CarOccupied);
+        }
     }
-    if command.session.generation > marks.session && status.occupied {
-        return Err(GatewayRefusal::CarOccupied);
+    if !safeguards.holds(Safeguard::ClaimFence) {
+        return Ok(());
     }
     if highest_claim(claims, &command.session.task).is_some_and(|highest| command.session.claim < highest) {
         return Err(GatewayRefusal::StaleClaim);

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::ids::{CommandId, LiftId};
 use crate::lift::LiftStatus;
 use crate::plant::Lift;
+use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Mono, Now};
 use crate::timing::{LIFT_POLL_PERIOD, LIFT_READ_AGE_MAX, PLC_ACK_DEADLINE, PLC_FROZEN, PLC_SETTLE};
 use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand, LiftReading, ReadRef, Verdict};
@@ -55,6 +56,7 @@ pub(super) struct Channel {
     phase: Phase,
     concluded: VecDeque<(CommandId, Option<u16>, Verdict)>,
     log: Vec<String>,
+    safeguards: Safeguards,
 }
 
 impl Channel {
@@ -78,6 +80,14 @@ impl Channel {
             phase,
             concluded: VecDeque::new(),
             log: Vec::new(),
+            safeguards: Safeguards::ALL,
+        }
+    }
+
+    pub(super) fn take_safeguards(&mut self, safeguards: Safeguards) {
+        self.safeguards = safeguards;
+        if !safeguards.holds(Safeguard::FlightRecord) {
+            self.phase = Phase::Idle;
         }
     }
 
@@ -89,6 +99,7 @@ impl Channel {
             ticks: &self.ticks,
             connection: self.connection_at(now),
             verifying: matches!(self.phase, Phase::Verifying { .. }),
+            safeguards: self.safeguards,
         }
     }
 
@@ -255,7 +266,9 @@ impl Channel {
         let Some((status, _)) = &self.newest else { return };
         match &mut self.phase {
             Phase::Idle => {}
-            Phase::Awaiting { flight, .. } if status.boot != flight.plc_boot => {
+            Phase::Awaiting { flight, .. }
+                if status.boot != flight.plc_boot && self.safeguards.holds(Safeguard::BootCounter) =>
+            {
                 let flight = flight.clone();
                 self.doubt(flight);
             }
@@ -266,7 +279,8 @@ impl Channel {
                 }
             }
             Phase::Verifying { flight, good_since } => {
-                let same_boot = status.boot == flight.plc_boot;
+                let same_boot =
+                    status.boot == flight.plc_boot || !self.safeguards.holds(Safeguard::BootCounter);
                 let since = *good_since.get_or_insert(now.mono);
                 // This very read shows a new scan: a scan that was held up would still have taken the command.
                 let scanned = self.alive_at == now.mono;
@@ -284,6 +298,10 @@ impl Channel {
     }
 
     fn doubt(&mut self, flight: InFlight) {
+        if !self.safeguards.holds(Safeguard::Verifying) {
+            self.settle(flight, Verdict::NotSent);
+            return;
+        }
         self.log.push(format!("no echo of command {} (number {})", flight.command, flight.number));
         self.concluded.push_back((flight.command.clone(), Some(flight.number), Verdict::Unknown));
         self.phase = Phase::Verifying { flight, good_since: None };
@@ -296,7 +314,12 @@ impl Channel {
 
     fn connection_at(&self, now: Now) -> Connection {
         match self.connection {
-            Connection::Up if now.mono.since(self.alive_at) >= PLC_FROZEN => Connection::Frozen,
+            Connection::Up
+                if now.mono.since(self.alive_at) >= PLC_FROZEN
+                    && self.safeguards.holds(Safeguard::FrozenRegisters) =>
+            {
+                Connection::Frozen
+            }
             other @ (Connection::Up | Connection::Unknown | Connection::Down | Connection::Frozen) => other,
         }
     }

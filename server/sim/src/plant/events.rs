@@ -5,6 +5,7 @@ use kernel::ids::{LiftId, VehicleId};
 use kernel::lift::LiftStatus;
 use kernel::wire::vehicle::VehicleCommand;
 
+use super::PlantTrouble;
 use crate::vehicle::VehicleMessage;
 
 /// What happens to the simulated plant. Names that the plant does not know are ignored: they reach nobody.
@@ -41,6 +42,8 @@ pub enum SimEvent {
         /// Its number within the present boot.
         report: u64,
     },
+    /// Something goes wrong at the plant.
+    Troubled(PlantTrouble),
     /// Time went by.
     Tick,
 }

@@ -1,6 +1,7 @@
 //! Whether a command is taken. Every command is answered; a repeat gets the answer that it got before.
 
 use kernel::ids::PointId;
+use kernel::safeguard::Safeguard;
 use kernel::time::Mono;
 use kernel::wire::vehicle::{AckVerdict, Instruction, Operation, VehicleAck, VehicleCommand, VehicleRefusal};
 
@@ -17,7 +18,8 @@ impl VehicleModel {
         if !self.connected || command.vehicle != self.id {
             return;
         }
-        if let Some(verdict) = self.memory.answer(command) {
+        let remembered = self.memory.answer(command);
+        if let Some(verdict) = remembered.filter(|_| self.safeguards.holds(Safeguard::CommandMemory)) {
             // A later claim may ask for the same command; it fences the earlier one all the same.
             self.memory.remember(command, verdict.clone());
             self.say_ack(command, verdict);
@@ -67,12 +69,14 @@ impl VehicleModel {
     }
 
     fn judge(&self, command: &VehicleCommand) -> Result<(), VehicleRefusal> {
-        if self.memory.is_below_window(command.sequence) {
+        let holds = |safeguard| self.safeguards.holds(safeguard);
+        if holds(Safeguard::MemoryWindow) && self.memory.is_below_window(command.sequence) {
             return Err(VehicleRefusal::BelowWindow);
         }
         self.judge_link(command)?;
         if let Some(task) = &command.task
             && command.claim < self.memory.claim(task)
+            && holds(Safeguard::ClaimFence)
         {
             return Err(VehicleRefusal::StaleClaim);
         }
@@ -97,7 +101,8 @@ impl VehicleModel {
         let current = match command.instruction {
             Instruction::OpenLink => command.link > self.memory.link(),
             Instruction::Drive { .. } | Instruction::Ride { .. } => {
-                self.link_open && command.link == self.memory.link()
+                let fenced = self.safeguards.holds(Safeguard::LinkFence);
+                !fenced || self.link_open && command.link == self.memory.link()
             }
         };
         if current { Ok(()) } else { Err(VehicleRefusal::StaleLink) }

@@ -169,6 +169,17 @@ impl VehicleModel {
         }
     }
 
+    /// The controller has forgotten its work: on a way it counts as standing at the point that it left, on a sill as
+    /// in the car.
+    pub(super) fn settle_where_it_stands(&mut self) {
+        let Some(work) = self.work.take() else { return };
+        if let (Goal::Ride { lift, .. }, Stage::Entering { .. } | Stage::Inside | Stage::Leaving { .. }) =
+            (&work.goal, work.stage)
+        {
+            self.position = Position::InCar(lift.clone());
+        }
+    }
+
     pub(super) fn begin(&mut self, work: Work, now: Mono) {
         self.drive_on(work, 0, now);
         self.tune_radio(now);

@@ -9,6 +9,7 @@ use crate::fixture::{lift_command, status};
 use crate::ids::{Generation, TaskId};
 use crate::lease::{FencingToken, LeaseNonce};
 use crate::lift::{LiftMode, Motion};
+use crate::safeguard::Safeguards;
 use crate::time::Mono;
 use crate::timing::LIFT_READ_AGE_MAX;
 use crate::wire::gateway::Connection;
@@ -73,6 +74,7 @@ impl Case {
             ticks: &self.ticks,
             connection: self.connection,
             verifying: self.verifying,
+            safeguards: Safeguards::ALL,
         };
         admit(&self.command, &self.marks, &self.claims, &view, at(self.now))
     }

@@ -1,0 +1,93 @@
+//! The safeguards by name, so that the lab can show what each is for by taking one away.
+//!
+//! What ships runs with [`Safeguards::ALL`], which is the default everywhere. [`Safeguards::all_but`] is called by the
+//! crate `sim` alone; the test `tidy::only_the_lab_takes_safeguards_away` holds that.
+
+/// One rule that keeps an accident away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Safeguard {
+    /// Vehicle: a repeated id gets its first answer again and is not done again (C6).
+    CommandMemory,
+    /// Vehicle: an id below the remembered window is refused (C6).
+    MemoryWindow,
+    /// Vehicle: nothing new under a link generation that was not opened since the last connection (C10).
+    LinkFence,
+    /// Gateway and vehicle: a lower claim generation of a task is refused (C16).
+    ClaimFence,
+    /// Gateway: a lower token, or an equal one of another request, is refused (A7).
+    TokenFence,
+    /// Gateway: a lower session generation, and a new session while the car may be occupied, are refused (B1).
+    SessionFence,
+    /// Gateway: the read that a command names is at most 2.5 s old and of this boot (A10).
+    ReadAge,
+    /// Gateway: the newest read shows what the command expects (A10).
+    Expectation,
+    /// Gateway: no movement that contradicts the one in progress (A1).
+    Interlock,
+    /// Gateway: a command that waited beyond its validity is void (A13).
+    Validity,
+    /// Gateway: a repeated id gets its outcome again and is not written again (A13).
+    OutcomeMemory,
+    /// Gateway: a command in flight outlives a restart, and is verified (A13).
+    FlightRecord,
+    /// Gateway and control: an outcome that is not known is found out before anything else is sent (A12).
+    Verifying,
+    /// Gateway: an echo of another boot of the PLC proves nothing (A11).
+    BootCounter,
+    /// Gateway: registers whose heartbeat stands still are no reads (A16).
+    FrozenRegisters,
+    /// Control: in or out of the car is what sensor and vehicle both say (B4).
+    TwoChannels,
+    /// Control: one session holds a lift (B1).
+    OneSession,
+    /// Control: a link is opened only when vehicle and ledger agree (C10).
+    Reconciliation,
+    /// Control: a heartbeat brings what a lost result would have said (C8).
+    HeartbeatResults,
+}
+
+impl Safeguard {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::CommandMemory,
+        Self::MemoryWindow,
+        Self::LinkFence,
+        Self::ClaimFence,
+        Self::TokenFence,
+        Self::SessionFence,
+        Self::ReadAge,
+        Self::Expectation,
+        Self::Interlock,
+        Self::Validity,
+        Self::OutcomeMemory,
+        Self::FlightRecord,
+        Self::Verifying,
+        Self::BootCounter,
+        Self::FrozenRegisters,
+        Self::TwoChannels,
+        Self::OneSession,
+        Self::Reconciliation,
+        Self::HeartbeatResults,
+    ];
+}
+
+/// Which safeguards hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Safeguards {
+    off: Option<Safeguard>,
+}
+
+impl Safeguards {
+    /// As it ships.
+    pub const ALL: Self = Self { off: None };
+
+    /// All but one, for the lab.
+    pub fn all_but(off: Safeguard) -> Self {
+        Self { off: Some(off) }
+    }
+
+    /// Whether this one holds.
+    pub fn holds(self, safeguard: Safeguard) -> bool {
+        self.off != Some(safeguard)
+    }
+}

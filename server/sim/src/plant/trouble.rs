@@ -1,0 +1,80 @@
+//! What goes wrong at the plant, and switches of its makers that the lab turns.
+
+use kernel::ids::{LiftId, VehicleId};
+use kernel::safeguard::Safeguards;
+use kernel::time::{Millis, Mono};
+
+use super::SimPlant;
+use crate::lift::{Intake, LiftTrouble};
+use crate::vehicle::{RadioEffect, RadioPlace, RadioTrouble};
+
+/// Something that goes wrong at the plant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlantTrouble {
+    /// At a lift.
+    Lift {
+        /// Which.
+        lift: LiftId,
+        /// What.
+        trouble: LiftTrouble,
+    },
+    /// With the radio, by place.
+    Radio {
+        /// Where.
+        place: RadioPlace,
+        /// What.
+        effect: RadioEffect,
+        /// For so long.
+        for_ms: Millis,
+    },
+    /// A vehicle's controller starts again.
+    VehicleRestarted {
+        /// Which.
+        vehicle: VehicleId,
+    },
+}
+
+impl SimPlant {
+    pub(super) fn suffer(&mut self, trouble: &PlantTrouble, now: Mono) {
+        match trouble {
+            PlantTrouble::Lift { lift, trouble } => {
+                if let Some(lift) = self.lift_index.get(lift).and_then(|idx| self.lifts.get_mut(*idx)) {
+                    lift.model.trouble(trouble, now);
+                }
+            }
+            PlantTrouble::Radio { place, effect, for_ms } => {
+                let trouble = RadioTrouble { place: place.clone(), effect: *effect, until: now + *for_ms };
+                for idx in 0..self.vehicles.len() {
+                    self.touch(idx, now, |model| model.trouble_radio(trouble.clone(), now));
+                }
+            }
+            PlantTrouble::VehicleRestarted { vehicle } => {
+                self.with_vehicle(vehicle, now, |model| model.restart(now));
+            }
+        }
+    }
+
+    /// All PLCs treat commands within one scan in this way, and scan this often when a period is given.
+    pub fn set_plcs(&mut self, intake: Intake, scan: Option<Millis>) {
+        for lift in &mut self.lifts {
+            lift.model.set_intake(intake);
+            if let Some(scan) = scan {
+                lift.model.set_scan(scan);
+            }
+        }
+    }
+
+    /// People reset a lift that stopped in emergency.
+    pub fn reset_lift(&mut self, lift: &LiftId) {
+        if let Some(lift) = self.lift_index.get(lift).and_then(|idx| self.lifts.get_mut(*idx)) {
+            lift.model.reset();
+        }
+    }
+
+    /// Takes safeguards away from every vehicle, for the lab.
+    pub(crate) fn take_safeguards(&mut self, safeguards: Safeguards) {
+        for vehicle in &mut self.vehicles {
+            vehicle.model.take_safeguards(safeguards);
+        }
+    }
+}

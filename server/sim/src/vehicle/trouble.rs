@@ -1,0 +1,152 @@
+//! What goes wrong at a vehicle: its radio by place, and its own controller.
+
+use kernel::ids::{FloorId, PointId, VehicleId};
+use kernel::time::{Millis, Mono};
+
+use super::{Position, VehicleEffect, VehicleModel};
+use crate::radio::Cover;
+
+/// Lost of a thousand frames, where nothing is wrong: 0.1 % in the hall, as the second field report has it.
+const LOSS_NORMAL_PERMILLE: u16 = 1;
+/// Before lift doors: half of what was seen at its worst there, 30 % and more, is called broken; a tenth of that is usual.
+const LOSS_WEAK_PERMILLE: u16 = 50;
+
+/// Where the radio is troubled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RadioPlace {
+    /// All over the site.
+    Everywhere,
+    /// On one floor.
+    Floor(FloorId),
+    /// At these points and on the ways from them.
+    Points(Vec<PointId>),
+    /// Wherever this vehicle is.
+    Vehicle(VehicleId),
+}
+
+/// What the radio suffers there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RadioEffect {
+    /// Nothing passes: a tunnel, a blind spot, an access point that is down.
+    Cut,
+    /// Frames are lost and the signal is weak.
+    Thin {
+        /// Lost of a thousand.
+        loss_permille: u16,
+    },
+    /// Frames are lost although the signal is strong: two access points on one channel.
+    Interference {
+        /// Lost of a thousand.
+        loss_permille: u16,
+    },
+    /// Frames come late.
+    Slow {
+        /// One way.
+        by_ms: Millis,
+    },
+}
+
+/// A trouble of the radio, until a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RadioTrouble {
+    /// Where.
+    pub place: RadioPlace,
+    /// What.
+    pub effect: RadioEffect,
+    /// Until when.
+    pub until: Mono,
+}
+
+/// What a frame to or from a vehicle meets at this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RadioRoad {
+    /// Lost of a thousand frames.
+    pub loss_permille: u16,
+    /// Frames come later by so much.
+    pub delay: Millis,
+}
+
+impl VehicleModel {
+    /// The radio is troubled somewhere from now on.
+    pub fn trouble_radio(&mut self, trouble: RadioTrouble, now: Mono) {
+        self.radio_troubles.push(trouble);
+        self.tune_radio(now);
+    }
+
+    /// The controller starts again. It stands where it stood; its memory is kept, the work in hand is not.
+    pub fn restart(&mut self, now: Mono) {
+        self.memory = std::mem::take(&mut self.memory).started();
+        self.settle_where_it_stands();
+        self.completions.clear();
+        self.undelivered.clear();
+        (self.link_open, self.connected) = (false, false);
+        (self.beat, self.sample, self.report, self.acknowledged) = (0, 0, 0, 0);
+        if self.radio.restart(now) {
+            self.effects.push_back(VehicleEffect::Radio { up: false });
+        }
+        self.tune_radio(now);
+    }
+
+    /// What a frame to or from it meets where it is.
+    pub fn radio_road(&self) -> RadioRoad {
+        let loss_permille = match self.cover() {
+            Cover::Normal => LOSS_NORMAL_PERMILLE,
+            Cover::Weak => LOSS_WEAK_PERMILLE,
+            Cover::Dead => 1000,
+        };
+        let mut road = RadioRoad { loss_permille, delay: Millis(0) };
+        for trouble in self.radio_troubles.iter().filter(|it| self.is_in(&it.place)) {
+            match trouble.effect {
+                RadioEffect::Cut => road.loss_permille = 1000,
+                RadioEffect::Thin { loss_permille } | RadioEffect::Interference { loss_permille } => {
+                    road.loss_permille = road.loss_permille.max(loss_permille);
+                }
+                RadioEffect::Slow { by_ms } => road.delay = road.delay.max(by_ms),
+            }
+        }
+        road
+    }
+
+    pub(super) fn radio_trouble_ends(&self) -> Option<Mono> {
+        self.radio_troubles.iter().map(|it| it.until).min()
+    }
+
+    pub(super) fn end_radio_troubles(&mut self, now: Mono) {
+        let before = self.radio_troubles.len();
+        self.radio_troubles.retain(|it| it.until > now);
+        if self.radio_troubles.len() != before {
+            self.tune_radio(now);
+        }
+    }
+
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.radio_troubles.iter().any(|it| it.effect == RadioEffect::Cut && self.is_in(&it.place))
+    }
+
+    pub(super) fn interference(&self) -> Option<(i16, u8)> {
+        self.radio_troubles.iter().filter(|it| self.is_in(&it.place)).find_map(|it| match it.effect {
+            RadioEffect::Thin { loss_permille } => Some((-85, percent(loss_permille))),
+            RadioEffect::Interference { loss_permille } => Some((-50, percent(loss_permille))),
+            RadioEffect::Cut | RadioEffect::Slow { .. } => None,
+        })
+    }
+
+    fn is_in(&self, place: &RadioPlace) -> bool {
+        match place {
+            RadioPlace::Everywhere => true,
+            RadioPlace::Vehicle(vehicle) => *vehicle == self.id,
+            RadioPlace::Floor(floor) => match &self.position {
+                Position::At(point) => self.ways.floor_of(point) == Some(floor),
+                Position::InCar(_) => false,
+            },
+            RadioPlace::Points(points) => match &self.position {
+                Position::At(point) => points.contains(point),
+                Position::InCar(_) => false,
+            },
+        }
+    }
+}
+
+fn percent(permille: u16) -> u8 {
+    u8::try_from(permille / 10).unwrap_or(100).min(100)
+}
