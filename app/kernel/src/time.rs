@@ -68,3 +68,10 @@ pub struct Now {
     /// For people, the audit trail and order deadlines; it may step, so no decision about safety reads it.
     pub wall: DateTime<Utc>,
 }
+
+impl Now {
+    /// Both readings, the wall clock in milliseconds since 1970; beyond the calendar it stands at its beginning.
+    pub fn of(mono: Mono, unix_ms: i64) -> Self {
+        Self { mono, wall: DateTime::from_timestamp_millis(unix_ms).unwrap_or(DateTime::UNIX_EPOCH) }
+    }
+}

@@ -16,5 +16,10 @@ pub mod ways;
 
 pub mod plant;
 
+pub mod checkers;
+pub mod fault;
+pub mod sites;
+pub mod world;
+
 #[cfg(test)]
 mod fixture;

@@ -130,6 +130,24 @@ impl VehicleModel {
         Some((lift, stage))
     }
 
+    /// The command in hand.
+    pub fn working_on(&self) -> Option<&CommandId> {
+        self.work.as_ref().map(Work::command)
+    }
+
+    /// Whether it says that it finished this command.
+    pub fn has_completed(&self, command: &CommandId) -> bool {
+        self.completions.contains(command)
+    }
+
+    /// Where its ride leads.
+    pub fn rides_to(&self) -> Option<&FloorId> {
+        match &self.work.as_ref()?.goal {
+            Goal::Ride { to, .. } => Some(to),
+            Goal::Stand | Goal::Pick(_) | Goal::Drop(_) => None,
+        }
+    }
+
     /// The car changed: drives in or out when it may. Says whether it began to.
     pub fn see_car(&mut self, view: &CarView, now: Mono) -> bool {
         self.car_passes_radio = view.radio_passes;

@@ -2,87 +2,64 @@
 
 #![expect(clippy::expect_used, reason = "a test whose site cannot be built has failed")]
 
-mod site;
-mod world;
-
+use kernel::ids::{GatewayId, NodeId, StationId};
 use kernel::time::Millis;
+use sim::fault::{Fault, FaultKind};
+use sim::sites::{SiteShape, site};
+use sim::world::{PlannedOrder, World, WorldConfig};
 
-use world::World;
-
-fn fails(world: &World, what: &str) -> String {
-    let tail = world.log.iter().rev().take(120).rev().cloned().collect::<Vec<_>>().join("\n");
-    format!("{what}\n{tail}")
+fn config(vehicles: u8, seed: u64, orders: &[(u64, &str, &str)]) -> WorldConfig {
+    let plant = site(SiteShape { floors: 2, lifts: 1, vehicles }).expect("a site");
+    let station = |name: &str| StationId::try_new(name).expect("a name");
+    let orders = orders
+        .iter()
+        .map(|(at, from, to)| PlannedOrder { at: Millis::seconds(*at), from: station(from), to: station(to) })
+        .collect();
+    WorldConfig { orders, logged: true, ..WorldConfig::new(plant, seed) }
 }
 
-fn moved_once(world: &World, n_orders: usize) {
-    let loads = world.sim.loads();
-    assert_eq!(loads.iter().count(), n_orders, "{}", fails(world, "loads are missing"));
-    for (order, load) in loads.iter() {
-        assert_eq!((load.picked, load.dropped), (1, 1), "{}", fails(world, &order.to_string()));
-    }
-    for (lift, counters) in world.sim.lift_counters() {
-        assert_eq!(counters.contradictions, 0, "{lift}");
-        assert_eq!(counters.e_stops, 0, "{lift}");
-        assert!(counters.vehicles_max <= 1, "{lift}");
-    }
+/// Every order completed, nothing found.
+fn holds(config: WorldConfig, what: &str) {
+    let mut world = World::new(config);
+    let ending = world.finish(Millis::seconds(3600));
+    let tail = world.log().iter().rev().take(150).rev().cloned().collect::<Vec<_>>().join("\n");
+    assert!(world.violations().is_empty(), "{what}: {:#?}\n{tail}", world.violations());
+    assert_eq!(ending.completed, ending.planned, "{what}: {ending:?}\n{tail}");
+}
+
+fn with_fault(seconds: u64, kind: FaultKind) -> WorldConfig {
+    let at = Millis(seconds * 1000 + 137);
+    WorldConfig { faults: vec![Fault { at, kind }], ..config(2, seconds, &[(5, "S2", "S1")]) }
 }
 
 #[test]
 fn one_order_goes_from_the_upper_floor_to_the_lower() {
-    let mut world = World::new(site::plant(2), 1);
-    assert!(
-        world.run_until(Millis::seconds(20), |it| it
-            .control
-            .as_ref()
-            .is_some_and(|c| c.book().sequence.0 > 2))
-    );
-    world.place("S2", "S1", "k1");
-    let done = world.run_until(Millis::seconds(600), World::all_completed);
-    assert!(done, "{}", fails(&world, "not completed"));
-    moved_once(&world, 1);
+    holds(config(2, 1, &[(5, "S2", "S1")]), "one order");
 }
 
 #[test]
 fn many_orders_share_one_lift() {
+    let orders: Vec<_> =
+        (0..8).map(|n| if n % 2 == 0 { (n * 5, "S2", "S1") } else { (n * 5, "S1", "S2") }).collect();
     for seed in 1..=5 {
-        let mut world = World::new(site::plant(4), seed);
-        for n in 0..8 {
-            let (from, to) = if n % 2 == 0 { ("S2", "S1") } else { ("S1", "S2") };
-            world.run_until(Millis::seconds(5), |_| false);
-            world.place(from, to, &format!("k{n}"));
-        }
-        let done = world.run_until(Millis::seconds(3600), World::all_completed);
-        assert!(done, "seed {seed}: {}", fails(&world, "not completed"));
-        moved_once(&world, 8);
+        holds(config(4, seed, &orders), &format!("seed {seed}"));
     }
 }
 
 #[test]
 fn control_is_killed_at_any_moment_and_the_load_is_moved_once() {
+    let node = NodeId::try_new("A").expect("a name");
     for seconds in (2..120).step_by(3) {
-        let mut world = World::new(site::plant(2), seconds);
-        world.run_until(Millis::seconds(5), |_| false);
-        world.place("S2", "S1", "k1");
-        world.run_until(Millis::seconds(seconds), |_| false);
-        world.kill_control();
-        world.run_until(Millis::seconds(8), |_| false);
-        world.start_control();
-        let done = world.run_until(Millis::seconds(600), World::all_completed);
-        assert!(done, "killed after {seconds} s: {}", fails(&world, "not completed"));
-        moved_once(&world, 1);
+        let kind = FaultKind::NodeKilled { node: node.clone(), for_ms: Millis::seconds(8) };
+        holds(with_fault(seconds, kind), &format!("killed after {seconds} s"));
     }
 }
 
 #[test]
 fn the_gateway_is_restarted_at_any_moment_and_the_load_is_moved_once() {
+    let gateway = GatewayId::try_new("G1").expect("a name");
     for seconds in (2..120).step_by(3) {
-        let mut world = World::new(site::plant(2), seconds);
-        world.run_until(Millis::seconds(5), |_| false);
-        world.place("S2", "S1", "k1");
-        world.run_until(Millis(seconds * 1000 + 137), |_| false);
-        world.restart_gateway();
-        let done = world.run_until(Millis::seconds(600), World::all_completed);
-        assert!(done, "restarted after {seconds} s: {}", fails(&world, "not completed"));
-        moved_once(&world, 1);
+        let kind = FaultKind::GatewayKilled { gateway: gateway.clone(), for_ms: Millis(500) };
+        holds(with_fault(seconds, kind), &format!("restarted after {seconds} s"));
     }
 }

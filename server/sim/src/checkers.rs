@@ -1,0 +1,272 @@
+//! Checkers: they watch a world from outside and believe nobody. Each holds one promise and has a name.
+
+mod commands;
+mod orders;
+mod roads;
+mod screens;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use kernel::control::Control;
+use kernel::gateway::{CommandBlock, WriteResult};
+use kernel::ids::{CommandId, GatewayId, LiftId, NodeId, VehicleId};
+use kernel::lift::LiftStatus;
+use kernel::plant::Plant;
+use kernel::time::Mono;
+use kernel::wire::gateway::{GatewayCommand, Outcome};
+use kernel::wire::ledger::Entry;
+use kernel::wire::live::Change;
+use kernel::wire::vehicle::VehicleCommand;
+
+use crate::plant::SimPlant;
+use commands::LiftWatch;
+use orders::LineWatch;
+pub(crate) use orders::handled;
+use roads::VehicleWatch;
+use screens::Screen;
+
+/// A promise that is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Checker {
+    /// Never more vehicles in a car than it holds.
+    CarCapacity,
+    /// No contradictory commands in a scan, and none against the session in progress (A1).
+    NoContradiction,
+    /// Commands turn no door round three times within 40 s.
+    DoorReversals,
+    /// Each load is moved exactly once (C16).
+    LoadMovedOnce,
+    /// Nothing is executed under a stale token or generation (A7, C10).
+    NothingStale,
+    /// Nothing is executed twice (A11, C6).
+    NothingTwice,
+    /// Nothing is sent while what an earlier command did is unknown (A12).
+    NothingWhileVerifying,
+    /// What is said of a command is what became of it (A9).
+    VerdictTrue,
+    /// Every order ends, or stands with an alarm, within its bound.
+    OrdersEnd,
+    /// The ledger replayed is what its nodes have in memory.
+    ReplayEqualsMemory,
+    /// What was shown bit by bit is what is shown at once.
+    DeltasEqualState,
+    /// No waiter is overtaken more than three times.
+    NobodyOvertaken,
+}
+
+impl Checker {
+    /// Its name in scripts and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CarCapacity => "car_capacity",
+            Self::NoContradiction => "no_contradiction",
+            Self::DoorReversals => "door_reversals",
+            Self::LoadMovedOnce => "load_moved_once",
+            Self::NothingStale => "nothing_stale",
+            Self::NothingTwice => "nothing_twice",
+            Self::NothingWhileVerifying => "nothing_while_verifying",
+            Self::VerdictTrue => "verdict_true",
+            Self::OrdersEnd => "orders_end",
+            Self::ReplayEqualsMemory => "replay_equals_memory",
+            Self::DeltasEqualState => "deltas_equal_state",
+            Self::NobodyOvertaken => "nobody_overtaken",
+        }
+    }
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub checker: Checker,
+    /// When, by the world's clock.
+    pub at: Mono,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.checker.name(), self.detail)
+    }
+}
+
+/// More than these say nothing new.
+const VIOLATIONS_MAX: usize = 32;
+
+/// All of them.
+#[derive(Clone, Debug)]
+pub struct Checkers {
+    plant: Plant,
+    lifts: BTreeMap<LiftId, LiftWatch>,
+    vehicles: BTreeMap<VehicleId, VehicleWatch>,
+    line: LineWatch,
+    screens: BTreeMap<usize, Screen>,
+    violations: Vec<Violation>,
+}
+
+impl Checkers {
+    /// Nothing seen yet.
+    pub fn new(plant: &Plant) -> Self {
+        Self {
+            lifts: plant.lifts.keys().map(|id| (id.clone(), LiftWatch::default())).collect(),
+            vehicles: plant.vehicles.keys().map(|id| (id.clone(), VehicleWatch::default())).collect(),
+            line: LineWatch::default(),
+            screens: BTreeMap::new(),
+            violations: Vec::new(),
+            plant: plant.clone(),
+        }
+    }
+
+    /// What was found, in order.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    pub(crate) fn report(&mut self, checker: Checker, at: Mono, detail: String) {
+        if self.violations.len() < VIOLATIONS_MAX {
+            self.violations.push(Violation { checker, at, detail });
+        }
+    }
+
+    fn report_all(&mut self, at: Mono, found: impl IntoIterator<Item = (Checker, String)>) {
+        for (checker, detail) in found {
+            self.report(checker, at, detail);
+        }
+    }
+
+    /// A gateway was handed a command.
+    pub(crate) fn gateway_hears(&mut self, _gateway: &GatewayId, command: &GatewayCommand) {
+        if let GatewayCommand::Lift(command) = command
+            && let Some(watch) = self.lifts.get_mut(&command.lift)
+        {
+            watch.heard(command);
+        }
+    }
+
+    /// A gateway decided to write.
+    pub(crate) fn gateway_writes(
+        &mut self,
+        now: Mono,
+        lift: &LiftId,
+        block: CommandBlock,
+        command: Option<&CommandId>,
+    ) {
+        let found = self.lifts.get_mut(lift).map(|it| it.writes(block, command)).unwrap_or_default();
+        self.report_all(now, found);
+    }
+
+    /// A block reaches a PLC.
+    pub(crate) fn plc_hears(&mut self, now: Mono, lift: &LiftId, block: CommandBlock, sim: &SimPlant) {
+        let found = commands::against_the_ride(&self.plant, lift, block, sim);
+        self.report_all(now, found.map(|detail| (Checker::NoContradiction, detail)));
+    }
+
+    /// A PLC has scanned.
+    pub(crate) fn scanned(&mut self, lift: &LiftId, status: &LiftStatus) {
+        if let Some(watch) = self.lifts.get_mut(lift) {
+            watch.scanned(status);
+        }
+    }
+
+    /// A gateway was told how a write went on the wire.
+    pub(crate) fn written(&mut self, lift: &LiftId, number: u16, result: WriteResult) {
+        if let Some(watch) = self.lifts.get_mut(lift) {
+            watch.written(number, result);
+        }
+    }
+
+    /// A gateway was given a read.
+    pub(crate) fn read(&mut self, now: Mono, lift: &LiftId, status: &LiftStatus) {
+        if let Some(watch) = self.lifts.get_mut(lift) {
+            watch.read(now, status);
+        }
+    }
+
+    /// A gateway could not read.
+    pub(crate) fn read_failed(&mut self, lift: &LiftId) {
+        if let Some(watch) = self.lifts.get_mut(lift) {
+            watch.read_failed();
+        }
+    }
+
+    /// A gateway told what became of a command.
+    pub(crate) fn told(&mut self, now: Mono, outcome: &Outcome) {
+        let watch = outcome.lift.as_ref().and_then(|lift| self.lifts.get_mut(lift));
+        let found = watch.and_then(|it| it.told(outcome));
+        self.report_all(now, found.map(|detail| (Checker::VerdictTrue, detail)));
+    }
+
+    /// A vehicle has a new connection.
+    pub(crate) fn vehicle_connected(&mut self, vehicle: &VehicleId, connection: u32) {
+        if let Some(watch) = self.vehicles.get_mut(vehicle) {
+            watch.connected(connection);
+        }
+    }
+
+    /// A vehicle was handed a command; `began` when it began to work on it by that.
+    pub(crate) fn vehicle_heard(
+        &mut self,
+        now: Mono,
+        command: &VehicleCommand,
+        connection: u32,
+        began: bool,
+    ) {
+        let watch = self.vehicles.get_mut(&command.vehicle);
+        let found = watch.map(|it| it.heard(command, connection, began)).unwrap_or_default();
+        self.report_all(now, found);
+    }
+
+    /// A vehicle said that it accepted a command.
+    pub(crate) fn vehicle_accepted(&mut self, vehicle: &VehicleId, command: &CommandId, connection: u32) {
+        if let Some(watch) = self.vehicles.get_mut(vehicle) {
+            watch.accepted(command, connection);
+        }
+    }
+
+    /// The ledger has an entry more.
+    pub(crate) fn recorded(&mut self, now: Mono, entry: &Entry) {
+        let found = self.line.recorded(entry);
+        self.report_all(now, found.map(|detail| (Checker::NobodyOvertaken, detail)));
+    }
+
+    /// A node showed a change.
+    pub(crate) fn shown(&mut self, node: usize, change: Change) {
+        self.screens.entry(node).or_default().take(change);
+    }
+
+    /// A node died: whoever watched it has to begin anew.
+    pub(crate) fn node_died(&mut self, node: usize) {
+        self.screens.remove(&node);
+    }
+
+    /// A node has started from the ledger.
+    pub(crate) fn node_started(&mut self, now: Mono, node: &NodeId, misfit: Option<String>) {
+        let found = misfit.map(|reason| format!("{node} cannot take the ledger: {reason}"));
+        self.report_all(now, found.map(|detail| (Checker::ReplayEqualsMemory, detail)));
+    }
+
+    /// A second has gone by: what the plant counted.
+    pub(crate) fn second(&mut self, now: Mono, sim: &SimPlant) {
+        let found = commands::counted(&self.plant, &mut self.lifts, sim);
+        self.report_all(now, found);
+        let found = orders::loads_handled_twice(sim);
+        self.report_all(now, found.map(|detail| (Checker::LoadMovedOnce, detail)));
+    }
+
+    /// What a node holds is compared with the ledger and with what it showed.
+    pub(crate) fn compare(
+        &mut self,
+        now: Mono,
+        (idx, node): (usize, &Control),
+        ledger: &[Entry],
+        snapshot: Vec<Change>,
+    ) {
+        let found = screens::replayed(node, ledger, &self.plant);
+        self.report_all(now, found.map(|detail| (Checker::ReplayEqualsMemory, detail)));
+        let screen = self.screens.entry(idx).or_default();
+        let found = screen.differs_from(snapshot);
+        self.report_all(now, found.map(|detail| (Checker::DeltasEqualState, detail)));
+    }
+}

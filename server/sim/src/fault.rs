@@ -1,0 +1,209 @@
+//! Faults as data: what goes wrong, when and for how long. Placed by a script or drawn from a seed.
+
+use std::fmt;
+
+use kernel::ids::{GatewayId, LiftId, NodeId};
+use kernel::time::Millis;
+
+use crate::plant::PlantTrouble;
+
+/// One thing that goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// How long after the start of the world.
+    pub at: Millis,
+    /// What.
+    pub kind: FaultKind,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A node stands still, as under SIGSTOP: its clock runs on, it does nothing, and then it does everything at once.
+    NodePaused {
+        /// Which.
+        node: NodeId,
+        /// For so long.
+        for_ms: Millis,
+    },
+    /// A node dies, and is started again.
+    NodeKilled {
+        /// Which.
+        node: NodeId,
+        /// It is away for so long.
+        for_ms: Millis,
+    },
+    /// A gateway dies, and is started again.
+    GatewayKilled {
+        /// Which.
+        gateway: GatewayId,
+        /// It is away for so long.
+        for_ms: Millis,
+    },
+    /// A wall clock is set; no decision may rest on it.
+    ClockStepped {
+        /// Whose.
+        machine: Machine,
+        /// Forwards or backwards.
+        by_ms: i64,
+    },
+    /// The lease store fails.
+    Store(StoreFault),
+    /// The ledger answers nothing that is written.
+    LedgerAway {
+        /// For so long.
+        for_ms: Millis,
+    },
+    /// The broker is gone.
+    BrokerAway {
+        /// For so long.
+        for_ms: Millis,
+        /// It comes back without the sessions that it kept.
+        forgets: bool,
+    },
+    /// Messages of one road suffer.
+    Road {
+        /// Which.
+        road: Road,
+        /// What.
+        effect: RoadEffect,
+        /// How many of a thousand.
+        permille: u16,
+        /// For so long.
+        for_ms: Millis,
+    },
+    /// The connection between a gateway and a PLC suffers.
+    PlcLink {
+        /// Whose PLC.
+        lift: LiftId,
+        /// What.
+        effect: PlcLinkEffect,
+        /// For so long.
+        for_ms: Millis,
+    },
+    /// The plant itself.
+    Plant(PlantTrouble),
+}
+
+/// Whose clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// A node's.
+    Node(NodeId),
+    /// A gateway's.
+    Gateway(GatewayId),
+    /// The lease store's; leases end by it.
+    Store,
+}
+
+/// How the lease store fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreFault {
+    /// It is gone, and comes back with what it had.
+    Stopped {
+        /// For so long.
+        for_ms: Millis,
+    },
+    /// One node does not reach it.
+    Partitioned {
+        /// Which.
+        node: NodeId,
+        /// For so long.
+        for_ms: Millis,
+    },
+    /// It has forgotten everything.
+    Emptied,
+    /// A replica with what was true ten seconds ago takes over.
+    OldCopyPromoted,
+}
+
+/// A way that messages take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Road {
+    /// Commands from control to a gateway.
+    Command,
+    /// What became of them, from a gateway to control.
+    Outcome,
+    /// State of lifts, from a gateway to control.
+    Status,
+    /// Commands from a gateway to a vehicle.
+    VehicleCommand,
+    /// Acknowledgements and results of vehicles.
+    VehicleAnswer,
+    /// Heartbeats and telemetry of vehicles.
+    VehicleState,
+    /// Control beats to vehicles.
+    Beat,
+}
+
+/// What messages of a road suffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoadEffect {
+    /// They are lost.
+    Drop,
+    /// They arrive twice.
+    Duplicate {
+        /// The second comes later by so much.
+        after_ms: Millis,
+    },
+    /// They come late, and others overtake them.
+    Delay {
+        /// By so much.
+        by_ms: Millis,
+    },
+}
+
+/// What the connection to a PLC suffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlcLinkEffect {
+    /// The PLC acts and its answer to a write is lost.
+    AnswerLost,
+    /// The PLC closes the connection in the middle of each write, after it has taken it.
+    ClosesInWrite,
+    /// It refuses every connection.
+    Down,
+}
+
+/// Kinds of faults that a random world draws from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultFamily {
+    /// Nodes that stand still.
+    Pause,
+    /// Nodes, gateways and vehicles that die.
+    Restart,
+    /// Clocks that are set.
+    Clock,
+    /// The lease store.
+    Store,
+    /// The ledger.
+    Ledger,
+    /// The broker and its roads.
+    Road,
+    /// Radio by place.
+    Radio,
+    /// PLCs and their connections.
+    Plc,
+    /// Doors and sensors.
+    Door,
+}
+
+impl FaultFamily {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Pause,
+        Self::Restart,
+        Self::Clock,
+        Self::Store,
+        Self::Ledger,
+        Self::Road,
+        Self::Radio,
+        Self::Plc,
+        Self::Door,
+    ];
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {}: {:?}", self.at, self.kind)
+    }
+}

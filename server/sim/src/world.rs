@@ -1,0 +1,302 @@
+//! Whole sites in virtual time: the control nodes and gateways that ship, the simulated plant, and models of what
+//! stands between them — ledger, lease store, broker, radio, PLC connections — under faults that are data.
+//!
+//! One thread, no sleeping: [`World::step`] goes to the earliest moment at which anything is due. One seed gives one
+//! run, to the byte of its log. The checkers watch from outside.
+
+mod config;
+mod deliver;
+mod faults;
+mod machine;
+mod perform;
+mod post;
+mod store;
+mod verdict;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use kernel::control::{Control, NodeConfig};
+use kernel::gateway::{Gateway, Marks};
+use kernel::ids::{LiftId, NodeId, VehicleId};
+use kernel::plant::Plant;
+use kernel::time::{Millis, Mono};
+use kernel::wire::ledger::Entry;
+use kernel::wire::vehicle::VehicleCommand;
+
+pub use config::{PlannedOrder, WorldConfig};
+pub use verdict::Ending;
+
+use crate::checkers::{Checkers, Violation};
+use crate::fault::{PlcLinkEffect, Road, RoadEffect};
+use crate::plant::{SimEvent, SimPlant, SimSeed};
+use crate::rng::Rng;
+use machine::{Clock, GatewayMachine, NodeMachine};
+use post::{Parcel, Post};
+use store::LeaseStore;
+
+/// The world's clock at its beginning.
+const START: Mono = Mono(1000);
+/// A vehicle's client connects so long after its radio is up.
+const CONNECT_TIME: Millis = Millis(50);
+
+/// A vehicle's session with the broker.
+#[derive(Clone, Debug, Default)]
+struct Session {
+    connected: bool,
+    /// Rises by each connection: what was on its way over an earlier one is lost.
+    connection: u32,
+    /// Kept while it is away, each until its validity ends.
+    kept: VecDeque<(Mono, VehicleCommand)>,
+    /// TCP keeps the order: nothing reaches it before this, and nothing comes from it before that.
+    down_free: Mono,
+    up_free: Mono,
+}
+
+/// Messages of one road suffer, until a moment.
+#[derive(Clone, Copy, Debug)]
+struct RoadTrouble {
+    road: Road,
+    effect: RoadEffect,
+    permille: u16,
+    until: Mono,
+}
+
+/// An order as the WMS has it.
+#[derive(Clone, Debug)]
+struct Placing {
+    planned: PlannedOrder,
+    accepted: Option<kernel::ids::OrderId>,
+}
+
+/// A site in virtual time.
+#[derive(Clone, Debug)]
+pub struct World {
+    config: WorldConfig,
+    now: Mono,
+    nodes: Vec<NodeMachine>,
+    gateways: Vec<GatewayMachine>,
+    sim: SimPlant,
+    ledger: Vec<Entry>,
+    ledger_away: Option<Mono>,
+    store: LeaseStore,
+    post: Post,
+    sessions: BTreeMap<VehicleId, Session>,
+    broker_away: Option<Mono>,
+    roads: Vec<RoadTrouble>,
+    plc_links: BTreeMap<LiftId, (PlcLinkEffect, Mono)>,
+    orders: Vec<Placing>,
+    rng: Rng,
+    checkers: Checkers,
+    n_events: u64,
+    log: Vec<String>,
+}
+
+impl World {
+    /// A world at its beginning: cars at their lowest stops, vehicles at home, nodes and gateways starting.
+    pub fn new(config: WorldConfig) -> Self {
+        let mut sim = SimPlant::new(&config.plant, SimSeed { seed: config.seed, boot: 0 }, START);
+        sim.set_plcs(config.intake, config.scan);
+        sim.take_safeguards(config.safeguards);
+        let orders = config.orders.iter().map(|it| Placing { planned: it.clone(), accepted: None }).collect();
+        let mut world = Self {
+            now: START,
+            nodes: Vec::new(),
+            gateways: Vec::new(),
+            sim,
+            ledger: Vec::new(),
+            ledger_away: None,
+            store: LeaseStore::default(),
+            post: Post::default(),
+            sessions: config.plant.vehicles.keys().map(|id| (id.clone(), Session::default())).collect(),
+            broker_away: None,
+            roads: Vec::new(),
+            plc_links: BTreeMap::new(),
+            orders,
+            rng: Rng::new(config.seed, "world"),
+            checkers: Checkers::new(&config.plant),
+            n_events: 0,
+            log: Vec::new(),
+            config,
+        };
+        world.set_up_machines();
+        world.plan();
+        world
+    }
+
+    fn set_up_machines(&mut self) {
+        for id in self.config.nodes.clone() {
+            let clock = Clock::new(self.rng.within(0..=1_000_000));
+            self.nodes.push(NodeMachine { id, clock, control: None, life: 0 });
+            self.start_node(self.nodes.len() - 1);
+        }
+        for id in self.config.plant.gateways.clone() {
+            let clock = Clock::new(self.rng.within(0..=1_000_000));
+            self.gateways.push(GatewayMachine { id, clock, marks: Marks::default(), gateway: None, life: 0 });
+            self.start_gateway(self.gateways.len() - 1);
+        }
+    }
+
+    fn plan(&mut self) {
+        for lift in self.config.plant.lifts.keys().cloned().collect::<Vec<_>>() {
+            self.post.send(START, Parcel::Poll { lift });
+        }
+        for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
+            self.post.send(START + CONNECT_TIME, Parcel::Connect { vehicle });
+        }
+        for (planned, placing) in self.orders.iter().enumerate() {
+            self.post.send(START + placing.planned.at, Parcel::Order { planned });
+        }
+        for (idx, fault) in self.config.faults.iter().enumerate() {
+            self.post.send(START + fault.at, Parcel::Fault { idx });
+        }
+        self.post.send(START + Millis::seconds(1), Parcel::Second);
+    }
+
+    /// Goes to the earliest moment at which anything is due, and lets that happen.
+    pub fn step(&mut self) {
+        let machines = self.nodes.iter().filter_map(|it| {
+            let (due, _) = it.control.as_ref()?.poll_timeout()?;
+            Some(it.clock.due(due))
+        });
+        let gateways = self.gateways.iter().filter_map(|it| {
+            let (due, _) = it.gateway.as_ref()?.poll_timeout()?;
+            Some(it.clock.due(due))
+        });
+        let plant = self.sim.poll_timeout().map(|(at, _)| at);
+        let due = machines.chain(gateways).chain(plant).chain(self.post.due()).min();
+        self.now = due.map_or(self.now, |due| self.now.max(due));
+        if let Some((place, parcel)) = self.post.take(self.now) {
+            self.n_events += 1;
+            self.deliver(place, parcel);
+        }
+        self.run_timeouts();
+        self.drain_plant();
+    }
+
+    /// Runs for so long, or until a safeguard was seen to fail.
+    pub fn run_for(&mut self, span: Millis) {
+        let end = self.now + span;
+        while self.now < end && self.checkers.violations().is_empty() {
+            self.step();
+        }
+    }
+
+    /// Runs until the predicate holds; false when it does not within the bound.
+    pub fn run_until(&mut self, bound: Millis, mut holds: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.now + bound;
+        while !holds(self) {
+            if self.now >= end {
+                return false;
+            }
+            self.step();
+        }
+        true
+    }
+
+    /// Lets a fault happen now.
+    pub fn inject(&mut self, kind: crate::fault::FaultKind) {
+        self.suffer(&kind);
+        self.drain_plant();
+    }
+
+    /// How long this world has run.
+    pub fn elapsed(&self) -> Millis {
+        self.now.since(START)
+    }
+
+    /// The site.
+    pub fn plant(&self) -> &Plant {
+        &self.config.plant
+    }
+
+    /// The simulated plant, as it is.
+    pub fn sim(&self) -> &SimPlant {
+        &self.sim
+    }
+
+    /// The ledger from its first entry.
+    pub fn ledger(&self) -> &[Entry] {
+        &self.ledger
+    }
+
+    /// A node, while it is up.
+    pub fn control(&self, node: &NodeId) -> Option<&Control> {
+        self.nodes.iter().find(|it| it.id == *node)?.control.as_ref()
+    }
+
+    /// What the checkers found.
+    pub fn violations(&self) -> &[Violation] {
+        self.checkers.violations()
+    }
+
+    /// Lines of what happened, if the world keeps a log.
+    pub fn log(&self) -> &[String] {
+        &self.log
+    }
+
+    /// Parcels delivered and deadlines run so far.
+    pub fn events(&self) -> u64 {
+        self.n_events
+    }
+
+    fn run_timeouts(&mut self) {
+        for idx in 0..self.nodes.len() {
+            let now = self.now;
+            let Some(node) = self.nodes.get_mut(idx) else { continue };
+            let Some(control) = node.control.as_mut() else { continue };
+            if control.poll_timeout().is_some_and(|(at, _)| node.clock.due(at) <= now) {
+                control.handle_timeout(node.clock.stamp(now));
+                self.n_events += 1;
+                self.drain_node(idx);
+            }
+        }
+        for idx in 0..self.gateways.len() {
+            let now = self.now;
+            let Some(machine) = self.gateways.get_mut(idx) else { continue };
+            let Some(gateway) = machine.gateway.as_mut() else { continue };
+            if gateway.poll_timeout().is_some_and(|(at, _)| machine.clock.due(at) <= now) {
+                gateway.handle_timeout(machine.clock.stamp(now));
+                self.n_events += 1;
+                self.drain_gateway(idx);
+            }
+        }
+        if self.sim.poll_timeout().is_some_and(|(at, _)| at <= self.now) {
+            self.n_events += 1;
+            self.sim.handle(SimEvent::Tick, self.now);
+        }
+    }
+
+    fn start_node(&mut self, idx: usize) {
+        let (now, plant, safeguards) = (self.now, self.config.plant.clone(), self.config.safeguards);
+        let Some(node) = self.nodes.get_mut(idx) else { return };
+        let mut control = Control::new(NodeConfig { node: node.id.clone() }, plant).under(safeguards);
+        let misfit = self.ledger.iter().find_map(|entry| control.restore(entry).err());
+        control.start(node.clock.stamp(now));
+        node.life += 1;
+        node.control = Some(control);
+        let id = node.id.clone();
+        self.note(|| format!("node {id} starts"));
+        self.checkers.node_started(now, &id, misfit);
+        self.tell_broker(idx, !self.broker_is_away());
+        self.drain_node(idx);
+    }
+
+    fn start_gateway(&mut self, idx: usize) {
+        let (now, safeguards) = (self.now, self.config.safeguards);
+        let Some(machine) = self.gateways.get_mut(idx) else { return };
+        let stamp = machine.clock.stamp(now);
+        let gateway = Gateway::new(machine.id.clone(), &self.config.plant, machine.marks.clone(), stamp);
+        machine.life += 1;
+        machine.gateway = Some(gateway.under(safeguards));
+        let id = machine.id.clone();
+        self.note(|| format!("gateway {id} starts"));
+        self.drain_gateway(idx);
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if self.config.logged {
+            let elapsed = self.elapsed().0;
+            self.log.push(format!("{:>5}.{:03} {}", elapsed / 1000, elapsed % 1000, line()));
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Parcels that arrive.
+
+use kernel::control::{BatchId, Event, RequestId};
+use kernel::gateway::{self, CommandBlock, WriteResult};
+use kernel::ids::{LedgerSequence, LiftId, VehicleId};
+use kernel::time::Millis;
+use kernel::timing::LIFT_POLL_PERIOD;
+use kernel::wire::ledger::{Entry, Record};
+use kernel::wire::rest::PlaceOrder;
+use kernel::wire::vehicle::{AckVerdict, VehicleCommand};
+
+use super::perform::{BROKER_LEG, LEDGER_LEG, PLC_LEG, STORE_LEG};
+use super::post::Parcel;
+use super::{CONNECT_TIME, World};
+use crate::fault::{PlcLinkEffect, Road};
+use crate::plant::SimEvent;
+use crate::vehicle::VehicleMessage;
+
+/// A WMS that got no answer, or "try again", asks again with the same key.
+const WMS_RETRY: Millis = Millis::seconds(1);
+/// A connection to a PLC that broke is opened again so late.
+const PLC_RECONNECT: Millis = Millis(500);
+/// The broker keeps at most so many messages for one vehicle that is away.
+const KEPT_MAX: usize = 1000;
+
+impl World {
+    pub(super) fn deliver(&mut self, place: u64, parcel: Parcel) {
+        match parcel {
+            Parcel::ToNode { node, life, event } => self.to_node(place, node, life, event),
+            Parcel::ToGateway { gateway, life, command } => {
+                if let Some(machine) = self.gateways.get(gateway).filter(|it| it.life == life) {
+                    self.checkers.gateway_hears(&machine.id, &command);
+                    self.with_gateway(gateway, gateway::Event::Commanded(command));
+                }
+            }
+            Parcel::ToVehicle(command) => self.to_broker(*command),
+            Parcel::OverRadio { command, connection } => self.over_radio(*command, connection),
+            Parcel::FromVehicle { vehicle, connection, message } => {
+                self.from_vehicle(vehicle, connection, *message);
+            }
+            Parcel::ReportTaken { vehicle, report, connection } => {
+                if self.is_connected(&vehicle, connection) {
+                    self.sim.handle(SimEvent::ReportDelivered { vehicle, report }, self.now);
+                }
+            }
+            Parcel::Beat { vehicle, connection } => {
+                if self.is_connected(&vehicle, connection) {
+                    self.sim.handle(SimEvent::ControlBeat { vehicle }, self.now);
+                }
+            }
+            Parcel::ToLedger { node, life, batch, records } => self.to_ledger(node, life, batch, records),
+            Parcel::ToStore(request) => {
+                let answered = self.store.acquire(request, self.now);
+                self.answer_leases(answered);
+                if let Some(due) = self.store.next_due() {
+                    self.post.send(due, Parcel::StoreLine);
+                }
+            }
+            Parcel::Release { lift, nonce } => {
+                let answered = self.store.release(&lift, nonce, self.now);
+                self.answer_leases(answered);
+            }
+            Parcel::StoreLine => {
+                let answered = self.store.tick_line(self.now);
+                self.answer_leases(answered);
+            }
+            Parcel::Poll { lift } => self.poll(lift),
+            Parcel::ReadDone { gateway, life, lift, read } => self.read_done(gateway, life, lift, read),
+            Parcel::Write { gateway, life, lift, block } => self.write(gateway, life, lift, block),
+            Parcel::Written { gateway, life, lift, number, result } => {
+                if self.gateways.get(gateway).is_some_and(|it| it.life == life) {
+                    self.checkers.written(&lift, number, result);
+                    self.with_gateway(gateway, gateway::Event::Written { lift, number, result });
+                }
+            }
+            Parcel::Connect { vehicle } => self.connect(&vehicle),
+            Parcel::Missed { vehicle, connection } => self.missed(vehicle, connection),
+            Parcel::NodeUp { node } => self.start_node(node),
+            Parcel::GatewayUp { gateway } => self.start_gateway(gateway),
+            Parcel::BrokerBack => self.broker_back(),
+            Parcel::Order { planned } => self.place(planned),
+            Parcel::Fault { idx } => {
+                if let Some(fault) = self.config.faults.get(idx).cloned() {
+                    self.suffer(&fault.kind);
+                }
+            }
+            Parcel::Second => {
+                self.checkers.second(self.now, &self.sim);
+                self.post.send(self.now + Millis::seconds(1), Parcel::Second);
+            }
+        }
+    }
+
+    fn to_node(&mut self, place: u64, idx: usize, life: u32, event: Box<Event>) {
+        let now = self.now;
+        let Some(node) = self.nodes.get_mut(idx).filter(|it| it.life == life) else { return };
+        if let Some(until) = node.clock.paused(now) {
+            self.post.hold(until, place, Parcel::ToNode { node: idx, life, event });
+            return;
+        }
+        let stamp = node.clock.stamp(now);
+        if let Some(control) = node.control.as_mut() {
+            control.handle(*event, stamp);
+            self.drain_node(idx);
+        }
+    }
+
+    pub(super) fn with_gateway(&mut self, idx: usize, event: gateway::Event) {
+        let now = self.now;
+        let Some(machine) = self.gateways.get_mut(idx) else { return };
+        let stamp = machine.clock.stamp(now);
+        if let Some(gateway) = machine.gateway.as_mut() {
+            gateway.handle(event, stamp);
+            self.drain_gateway(idx);
+        }
+    }
+
+    fn to_broker(&mut self, command: VehicleCommand) {
+        let now = self.now;
+        let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
+        if session.connected {
+            self.send_over_radio(command);
+        } else if session.kept.len() < KEPT_MAX {
+            let expires = now + command.valid_for_ms;
+            session.kept.push_back((expires, command));
+        }
+    }
+
+    fn send_over_radio(&mut self, command: VehicleCommand) {
+        let delay = self.radio_delay(&command.vehicle);
+        let at = self.now + BROKER_LEG + delay;
+        let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
+        session.down_free = session.down_free.max(at);
+        let (at, connection) = (session.down_free, session.connection);
+        let parcel = Parcel::OverRadio { command: Box::new(command), connection };
+        self.post.send(at, parcel);
+    }
+
+    /// A command that did not get through before the connection broke stays with the broker.
+    fn over_radio(&mut self, command: VehicleCommand, connection: u32) {
+        if !self.is_connected(&command.vehicle, connection) {
+            self.to_broker(command);
+            return;
+        }
+        let vehicle = command.vehicle.clone();
+        let before = self.sim.vehicle(&vehicle).and_then(|it| it.working_on().cloned());
+        self.sim.handle(SimEvent::VehicleCommand(Box::new(command.clone())), self.now);
+        let after = self.sim.vehicle(&vehicle).and_then(|it| it.working_on().cloned());
+        let ended = self.sim.vehicle(&vehicle).is_some_and(|it| it.has_completed(&command.id));
+        let began = before != after && after.as_ref() == Some(&command.id) || before.is_none() && ended;
+        self.checkers.vehicle_heard(self.now, &command, connection, began);
+        self.note(|| format!("{vehicle} hears {} link {} began {began}", command.id, command.link));
+    }
+
+    fn from_vehicle(&mut self, vehicle: VehicleId, connection: u32, message: VehicleMessage) {
+        if !self.is_connected(&vehicle, connection) {
+            return;
+        }
+        let (road, event) = match message {
+            VehicleMessage::Ack(ack) => {
+                if ack.verdict == AckVerdict::Accepted {
+                    self.checkers.vehicle_accepted(&vehicle, &ack.command, connection);
+                }
+                (Road::VehicleAnswer, Event::Acknowledged(ack))
+            }
+            VehicleMessage::Report(report) => {
+                let taken =
+                    Parcel::ReportTaken { vehicle: vehicle.clone(), report: report.report, connection };
+                let delay = self.radio_delay(&vehicle);
+                self.post.send(self.now + delay + BROKER_LEG, taken);
+                self.note(|| format!("{vehicle} reports {} {:?}", report.command, report.progress));
+                (Road::VehicleAnswer, Event::Reported(report))
+            }
+            VehicleMessage::Heartbeat(heartbeat) => (Road::VehicleState, Event::Heartbeat(*heartbeat)),
+            VehicleMessage::Telemetry(telemetry) => (Road::VehicleState, Event::Telemetry(telemetry)),
+        };
+        self.to_all_nodes(road, &event);
+    }
+
+    fn to_ledger(&mut self, node: usize, life: u32, batch: BatchId, records: Vec<Record>) {
+        if self.ledger_away.is_some_and(|until| self.now < until) {
+            let event = Event::AppendFailed { batch, reason: "the ledger does not answer".to_owned() };
+            self.send_to_node(node, life, LEDGER_LEG, event);
+            return;
+        }
+        let Some(machine) = self.nodes.get(node) else { return };
+        let (id, at) = (machine.id.clone(), machine.clock.stamp(self.now).wall);
+        let mut entries = Vec::new();
+        for record in records {
+            let sequence = LedgerSequence(u64::try_from(self.ledger.len()).unwrap_or(u64::MAX) + 1);
+            self.note(|| format!("#{sequence} {record:?}"));
+            let entry = Entry { sequence, at, node: id.clone(), record };
+            self.checkers.recorded(self.now, &entry);
+            self.ledger.push(entry.clone());
+            entries.push(entry);
+        }
+        self.send_to_node(node, life, LEDGER_LEG, Event::Appended { batch, entries });
+    }
+
+    fn poll(&mut self, lift: LiftId) {
+        self.post.send(self.now + LIFT_POLL_PERIOD, Parcel::Poll { lift: lift.clone() });
+        let Some((gateway, life)) = self.gateway_of(&lift) else { return };
+        let link = self.plc_link(&lift);
+        let read = match (link, self.sim.lift_status(&lift)) {
+            (Some(PlcLinkEffect::Down), _) | (_, None) => Err("the connection was refused"),
+            (Some(PlcLinkEffect::AnswerLost | PlcLinkEffect::ClosesInWrite) | None, Some(status)) => {
+                Ok(status)
+            }
+        };
+        self.post.send(self.now + PLC_LEG, Parcel::ReadDone { gateway, life, lift, read });
+    }
+
+    fn read_done(
+        &mut self,
+        gateway: usize,
+        life: u32,
+        lift: LiftId,
+        read: Result<kernel::lift::LiftStatus, &'static str>,
+    ) {
+        if self.gateways.get(gateway).is_none_or(|it| it.life != life) {
+            return;
+        }
+        let event = match read {
+            Ok(status) => {
+                self.checkers.read(self.now, &lift, &status);
+                gateway::Event::Read { lift, status }
+            }
+            Err(reason) => {
+                self.checkers.read_failed(&lift);
+                gateway::Event::ReadFailed { lift, reason: reason.to_owned() }
+            }
+        };
+        self.with_gateway(gateway, event);
+    }
+
+    /// A write reaches the PLC, unless nothing does.
+    fn write(&mut self, gateway: usize, life: u32, lift: LiftId, block: CommandBlock) {
+        let link = self.plc_link(&lift);
+        let result = match link {
+            Some(PlcLinkEffect::Down) => WriteResult::NotSent,
+            Some(PlcLinkEffect::AnswerLost | PlcLinkEffect::ClosesInWrite) => WriteResult::Unknown,
+            None => WriteResult::Confirmed,
+        };
+        if result != WriteResult::NotSent {
+            self.checkers.plc_hears(self.now, &lift, block, &self.sim);
+            self.sim.handle(SimEvent::CommandBlock { lift: lift.clone(), block }, self.now);
+        }
+        self.note(|| format!("{lift} is written {block:?}: {result:?}"));
+        if link == Some(PlcLinkEffect::ClosesInWrite) {
+            let until = self.now + PLC_RECONNECT;
+            self.plc_links.insert(lift.clone(), (PlcLinkEffect::Down, until));
+        }
+        // A lost answer is missed only by a time-out.
+        let wait = if link == Some(PlcLinkEffect::AnswerLost) { PLC_RECONNECT } else { PLC_LEG };
+        let number = block.number;
+        self.post.send(self.now + wait, Parcel::Written { gateway, life, lift, number, result });
+    }
+
+    fn connect(&mut self, vehicle: &VehicleId) {
+        let up = self.sim.vehicle(vehicle).is_some_and(crate::vehicle::VehicleModel::radio_is_up);
+        if !up || self.broker_is_away() {
+            return;
+        }
+        let now = self.now;
+        let Some(session) = self.sessions.get_mut(vehicle).filter(|it| !it.connected) else { return };
+        session.connected = true;
+        session.connection += 1;
+        (session.down_free, session.up_free) = (now, now);
+        let (kept, connection) = (std::mem::take(&mut session.kept), session.connection);
+        self.checkers.vehicle_connected(vehicle, connection);
+        self.note(|| format!("{vehicle} connects, {} commands wait for it", kept.len()));
+        // What was kept arrives before anything that follows from the connection.
+        self.sim.handle(SimEvent::VehicleConnected { vehicle: vehicle.clone() }, now);
+        for (expires, command) in kept {
+            if expires > now {
+                self.send_over_radio(command);
+            }
+        }
+        self.to_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle: vehicle.clone(), online: true });
+    }
+
+    fn missed(&mut self, vehicle: VehicleId, connection: u32) {
+        let gone = self.sessions.get(&vehicle).is_some_and(|it| !it.connected && it.connection == connection);
+        if gone {
+            self.to_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle, online: false });
+        }
+    }
+
+    fn broker_back(&mut self) {
+        self.broker_away = None;
+        for idx in 0..self.nodes.len() {
+            self.tell_broker(idx, true);
+        }
+        for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
+            self.post.send(self.now + CONNECT_TIME.times(4), Parcel::Connect { vehicle });
+        }
+    }
+
+    /// The WMS places an order with the first node that is up, and again until it is accepted.
+    fn place(&mut self, planned: usize) {
+        let Some(placing) = self.orders.get(planned).filter(|it| it.accepted.is_none()) else { return };
+        let order = PlaceOrder {
+            from: placing.planned.from.clone(),
+            to: placing.planned.to.clone(),
+            priority: 5,
+            deadline: None,
+            reference: None,
+        };
+        let request = RequestId(u64::try_from(planned).unwrap_or(u64::MAX));
+        let (key, fingerprint) = (format!("wms-{planned}"), format!("{}-{}", order.from, order.to));
+        let event = Event::OrderRequested { request, order, idempotency_key: key, fingerprint };
+        let up = self.nodes.iter().enumerate().find(|(_, it)| it.control.is_some());
+        if let Some((idx, node)) = up {
+            let life = node.life;
+            self.send_to_node(idx, life, STORE_LEG, event);
+        }
+        self.post.send(self.now + WMS_RETRY, Parcel::Order { planned });
+    }
+}

@@ -1,0 +1,88 @@
+//! Faults that happen.
+
+use super::post::Parcel;
+use super::{RoadTrouble, World};
+use crate::fault::{FaultKind, Machine, StoreFault};
+use crate::plant::SimEvent;
+
+impl World {
+    pub(super) fn suffer(&mut self, kind: &FaultKind) {
+        let now = self.now;
+        self.note(|| format!("FAULT {kind:?}"));
+        match kind {
+            FaultKind::NodePaused { node, for_ms } => {
+                if let Some(machine) = self.nodes.iter_mut().find(|it| it.id == *node) {
+                    machine.clock.pause(now + *for_ms);
+                }
+            }
+            FaultKind::NodeKilled { node, for_ms } => {
+                let found = self.nodes.iter().position(|it| it.id == *node);
+                if let Some(machine) = found.and_then(|idx| self.nodes.get_mut(idx))
+                    && let (Some(idx), Some(_)) = (found, machine.control.take())
+                {
+                    machine.life += 1;
+                    self.checkers.node_died(idx);
+                    self.post.send(now + *for_ms, Parcel::NodeUp { node: idx });
+                }
+            }
+            FaultKind::GatewayKilled { gateway, for_ms } => {
+                let found = self.gateways.iter().position(|it| it.id == *gateway);
+                if let Some(machine) = found.and_then(|idx| self.gateways.get_mut(idx))
+                    && let (Some(idx), Some(_)) = (found, machine.gateway.take())
+                {
+                    machine.life += 1;
+                    self.post.send(now + *for_ms, Parcel::GatewayUp { gateway: idx });
+                }
+            }
+            FaultKind::ClockStepped { machine, by_ms } => self.step_clock(machine, *by_ms),
+            FaultKind::Store(fault) => match fault {
+                StoreFault::Stopped { for_ms } => self.store.down_until = Some(now + *for_ms),
+                StoreFault::Partitioned { node, for_ms } => {
+                    self.store.cut.insert(node.clone(), now + *for_ms);
+                }
+                StoreFault::Emptied => self.store.empty(),
+                StoreFault::OldCopyPromoted => self.store.promote_old_copy(),
+            },
+            FaultKind::LedgerAway { for_ms } => self.ledger_away = Some(now + *for_ms),
+            FaultKind::BrokerAway { for_ms, forgets } => self.lose_broker(now + *for_ms, *forgets),
+            FaultKind::Road { road, effect, permille, for_ms } => {
+                let until = now + *for_ms;
+                self.roads.push(RoadTrouble { road: *road, effect: *effect, permille: *permille, until });
+            }
+            FaultKind::PlcLink { lift, effect, for_ms } => {
+                self.plc_links.insert(lift.clone(), (*effect, now + *for_ms));
+            }
+            FaultKind::Plant(trouble) => self.sim.handle(SimEvent::Troubled(trouble.clone()), now),
+        }
+    }
+
+    fn step_clock(&mut self, machine: &Machine, by_ms: i64) {
+        match machine {
+            Machine::Node(id) => {
+                if let Some(node) = self.nodes.iter_mut().find(|it| it.id == *id) {
+                    node.clock.step(by_ms);
+                }
+            }
+            Machine::Gateway(id) => {
+                if let Some(gateway) = self.gateways.iter_mut().find(|it| it.id == *id) {
+                    gateway.clock.step(by_ms);
+                }
+            }
+            Machine::Store => self.store.step_clock(by_ms),
+        }
+    }
+
+    fn lose_broker(&mut self, until: kernel::time::Mono, forgets: bool) {
+        self.broker_away = Some(until);
+        for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
+            self.disconnect(&vehicle);
+            if let Some(session) = self.sessions.get_mut(&vehicle).filter(|_| forgets) {
+                session.kept.clear();
+            }
+        }
+        for idx in 0..self.nodes.len() {
+            self.tell_broker(idx, false);
+        }
+        self.post.send(until, Parcel::BrokerBack);
+    }
+}

@@ -1,0 +1,77 @@
+//! The machines that programs run on: each has clocks of its own, may stand still, and may be gone.
+
+use kernel::control::Control;
+use kernel::gateway::{Gateway, Marks};
+use kernel::ids::{GatewayId, NodeId};
+use kernel::time::{Mono, Now};
+
+/// The clocks of one machine.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    /// Its own clock began so long before the world: readings of two machines cannot be compared.
+    origin: u64,
+    wall_step_ms: i64,
+    paused_until: Option<Mono>,
+}
+
+/// The wall clocks of a world begin on 1 January 2026.
+const WALL_START_MS: i64 = 1_767_225_600_000;
+
+impl Clock {
+    pub(super) fn new(origin: u64) -> Self {
+        Self { origin, wall_step_ms: 0, paused_until: None }
+    }
+
+    pub(super) fn stamp(&self, world: Mono) -> Now {
+        let passed = i64::try_from(world.0).unwrap_or(i64::MAX);
+        let wall = WALL_START_MS.saturating_add(passed).saturating_add(self.wall_step_ms);
+        Now::of(self.mono(world), wall)
+    }
+
+    pub(super) fn mono(&self, world: Mono) -> Mono {
+        Mono(world.0.saturating_add(self.origin))
+    }
+
+    /// The world's time when this machine's clock shows `mono`, but not while it stands still.
+    pub(super) fn due(&self, mono: Mono) -> Mono {
+        let due = Mono(mono.0.saturating_sub(self.origin));
+        self.paused_until.map_or(due, |until| due.max(until))
+    }
+
+    pub(super) fn step(&mut self, by_ms: i64) {
+        self.wall_step_ms = self.wall_step_ms.saturating_add(by_ms);
+    }
+
+    pub(super) fn pause(&mut self, until: Mono) {
+        self.paused_until = Some(self.paused_until.map_or(until, |it| it.max(until)));
+    }
+
+    /// Until when it stands still, if it does.
+    pub(super) fn paused(&mut self, world: Mono) -> Option<Mono> {
+        self.paused_until.take_if(|until| *until <= world);
+        self.paused_until
+    }
+}
+
+/// A machine with a control node.
+#[derive(Clone, Debug)]
+pub(super) struct NodeMachine {
+    pub(super) id: NodeId,
+    pub(super) clock: Clock,
+    /// None while it is down.
+    pub(super) control: Option<Control>,
+    /// Rises by each start: what was on its way to an earlier run is lost.
+    pub(super) life: u32,
+}
+
+/// A machine with a gateway.
+#[derive(Clone, Debug)]
+pub(super) struct GatewayMachine {
+    pub(super) id: GatewayId,
+    pub(super) clock: Clock,
+    /// On its disk.
+    pub(super) marks: Marks,
+    /// None while it is down.
+    pub(super) gateway: Option<Gateway>,
+    pub(super) life: u32,
+}

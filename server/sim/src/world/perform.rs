@@ -1,0 +1,296 @@
+//! Effects of nodes, gateways and the plant, performed.
+
+use kernel::control::{Control, Effect, Event};
+use kernel::gateway::{self, Gateway};
+use kernel::ids::{LiftId, VehicleId};
+use kernel::lease::{HeldLease, LeaseRefusal};
+use kernel::time::Millis;
+use kernel::wire::gateway::GatewayCommand;
+
+use super::post::Parcel;
+use super::store::{Answer, Request};
+use super::{CONNECT_TIME, World};
+use crate::fault::{PlcLinkEffect, Road, RoadEffect};
+use crate::plant::{SimEffect, SimEvent};
+use crate::vehicle::VehicleMessage;
+
+/// One way between a program and the broker and on.
+pub(super) const BROKER_LEG: Millis = Millis(3);
+/// One way to the ledger, with the disk.
+pub(super) const LEDGER_LEG: Millis = Millis(2);
+/// One way to the lease store, or from a WMS.
+pub(super) const STORE_LEG: Millis = Millis(1);
+/// A request to a PLC and its answer.
+pub(super) const PLC_LEG: Millis = Millis(4);
+/// A store that does not answer is known to be down after so long (A6).
+const STORE_TIMEOUT: Millis = Millis(600);
+/// TCP sends a lost frame again after so long, and later each time; this many losses in a row break nothing yet.
+const RETRANSMISSION: Millis = Millis(200);
+const RETRANSMISSIONS_MAX: u64 = 8;
+/// A broken connection shows at the broker after one and a half keep-alives of 20 s (C11).
+const KEEP_ALIVE_OVER: Millis = Millis::seconds(30);
+
+impl World {
+    pub(super) fn drain_node(&mut self, idx: usize) {
+        while let Some(effect) = self.nodes.get_mut(idx).and_then(|it| it.control.as_mut()?.poll_effect()) {
+            self.perform_node(idx, effect);
+        }
+    }
+
+    fn perform_node(&mut self, idx: usize, effect: Effect) {
+        let Some(node) = self.nodes.get(idx) else { return };
+        let (life, mono) = (node.life, node.clock.mono(self.now));
+        match effect {
+            Effect::Append { batch, records } => {
+                let parcel = Parcel::ToLedger { node: idx, life, batch, records };
+                self.post.send(self.now + LEDGER_LEG, parcel);
+            }
+            Effect::Answer { request, answer } => {
+                let placing = usize::try_from(request.0).ok().and_then(|it| self.orders.get_mut(it));
+                if let (Some(placing), Ok(accepted)) = (placing, answer) {
+                    placing.accepted = Some(accepted.order);
+                }
+            }
+            Effect::AcquireLease { lift, nonce, epoch } => {
+                let holder = node.id.clone();
+                let asked_at = mono;
+                if self.store.reaches(&holder, self.now) {
+                    let request = Request { node: idx, life, holder, lift, nonce, epoch, asked_at };
+                    self.post.send(self.now + STORE_LEG, Parcel::ToStore(request));
+                } else {
+                    let refused = Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown };
+                    self.send_to_node(idx, life, STORE_TIMEOUT, refused);
+                }
+            }
+            Effect::ReleaseLease { lift, nonce, .. } => {
+                let id = node.id.clone();
+                if self.store.reaches(&id, self.now) {
+                    self.post.send(self.now + STORE_LEG, Parcel::Release { lift, nonce });
+                }
+            }
+            Effect::SendVehicle { gateway, command } => {
+                self.note(|| format!("→ {} {} {:?}", command.vehicle, command.id, command.instruction));
+                self.send_to_gateway(&gateway, GatewayCommand::Vehicle(command));
+            }
+            Effect::SendLift { gateway, command } => {
+                self.note(|| {
+                    format!("→ {} {} {:?} {}", command.lift, command.id, command.action, command.floor)
+                });
+                self.send_to_gateway(&gateway, GatewayCommand::Lift(command));
+            }
+            Effect::Beat(_) => self.beat(),
+            Effect::Show(change) => self.checkers.shown(idx, change),
+        }
+    }
+
+    pub(super) fn drain_gateway(&mut self, idx: usize) {
+        while let Some(effect) =
+            self.gateways.get_mut(idx).and_then(|it| it.gateway.as_mut().and_then(Gateway::poll_effect))
+        {
+            self.perform_gateway(idx, effect);
+        }
+    }
+
+    fn perform_gateway(&mut self, idx: usize, effect: gateway::Effect) {
+        let Some(machine) = self.gateways.get_mut(idx) else { return };
+        let (life, id) = (machine.life, machine.id.clone());
+        match effect {
+            gateway::Effect::Persist(marks) => machine.marks = marks,
+            gateway::Effect::Write { lift, block } => {
+                let command = machine.marks.lifts.get(&lift).and_then(|it| it.in_flight.as_ref());
+                let command = command.map(|it| it.command.clone());
+                self.checkers.gateway_writes(self.now, &lift, block, command.as_ref());
+                self.post.send(self.now + PLC_LEG, Parcel::Write { gateway: idx, life, lift, block });
+            }
+            gateway::Effect::Tell(outcome) => {
+                self.note(|| format!("{id} tells {} {:?}", outcome.command, outcome.verdict));
+                self.checkers.told(self.now, &outcome);
+                self.to_all_nodes(Road::Outcome, &Event::Outcome(outcome));
+            }
+            gateway::Effect::Forward { command, .. } => {
+                self.carry(Road::VehicleCommand, Parcel::ToVehicle(Box::new(command)));
+            }
+            gateway::Effect::Status(status) => self.to_all_nodes(Road::Status, &Event::GatewayStatus(status)),
+            gateway::Effect::Log { lift, text } => self.note(|| format!("{id} {lift}: {text}")),
+        }
+    }
+
+    pub(super) fn drain_plant(&mut self) {
+        while let Some(effect) = self.sim.poll_effect() {
+            match effect {
+                SimEffect::LiftStatus { lift, status } => self.checkers.scanned(&lift, &status),
+                SimEffect::Radio { vehicle, up: true } => {
+                    self.post.send(self.now + CONNECT_TIME, Parcel::Connect { vehicle });
+                }
+                SimEffect::Radio { vehicle, up: false } => {
+                    self.note(|| format!("{vehicle} is out of reach"));
+                    self.disconnect(&vehicle);
+                }
+                SimEffect::VehicleSend { vehicle, message } => self.hear_vehicle(vehicle, message),
+            }
+        }
+    }
+
+    pub(super) fn disconnect(&mut self, vehicle: &VehicleId) {
+        let Some(session) = self.sessions.get_mut(vehicle).filter(|it| it.connected) else { return };
+        session.connected = false;
+        let connection = session.connection;
+        self.sim.handle(SimEvent::VehicleDisconnected { vehicle: vehicle.clone() }, self.now);
+        let missed = Parcel::Missed { vehicle: vehicle.clone(), connection };
+        self.post.send(self.now + KEEP_ALIVE_OVER, missed);
+    }
+
+    fn hear_vehicle(&mut self, vehicle: VehicleId, message: VehicleMessage) {
+        let Some(connection) = self.sessions.get(&vehicle).filter(|it| it.connected).map(|it| it.connection)
+        else {
+            return;
+        };
+        let reliable = matches!(message, VehicleMessage::Ack(_) | VehicleMessage::Report(_));
+        let road =
+            self.sim.vehicle(&vehicle).map(crate::vehicle::VehicleModel::radio_road).unwrap_or_default();
+        if !reliable && self.rng.within(0..=999) < u64::from(road.loss_permille) {
+            return;
+        }
+        let delay = if reliable { self.radio_delay(&vehicle) } else { road.delay };
+        let at = self.now + BROKER_LEG + delay;
+        let Some(session) = self.sessions.get_mut(&vehicle) else { return };
+        session.up_free = session.up_free.max(at);
+        let at = session.up_free;
+        let parcel = Parcel::FromVehicle { vehicle, connection, message: Box::new(message) };
+        self.post.send(at, parcel);
+    }
+
+    /// How late a frame comes that TCP sends until it arrives.
+    pub(super) fn radio_delay(&mut self, vehicle: &VehicleId) -> Millis {
+        let road =
+            self.sim.vehicle(vehicle).map(crate::vehicle::VehicleModel::radio_road).unwrap_or_default();
+        let mut delay = road.delay;
+        for n in 1..=RETRANSMISSIONS_MAX {
+            if self.rng.within(0..=999) >= u64::from(road.loss_permille) {
+                break;
+            }
+            delay = delay + RETRANSMISSION.times(n);
+        }
+        delay
+    }
+
+    /// Every node's beat reaches the vehicles that are connected.
+    fn beat(&mut self) {
+        let connected: Vec<(VehicleId, u32)> = self
+            .sessions
+            .iter()
+            .filter(|(_, it)| it.connected)
+            .map(|(id, it)| (id.clone(), it.connection))
+            .collect();
+        for (vehicle, connection) in connected {
+            let road = self.sim.vehicle(&vehicle).map(crate::vehicle::VehicleModel::radio_road);
+            if self.rng.within(0..=999) >= u64::from(road.unwrap_or_default().loss_permille) {
+                self.carry(Road::Beat, Parcel::Beat { vehicle, connection });
+            }
+        }
+    }
+
+    pub(super) fn answer_leases(&mut self, answered: impl IntoIterator<Item = (Request, Answer)>) {
+        for (request, answer) in answered {
+            let (nonce, lift) = (request.nonce, request.lift);
+            let event = match answer {
+                Answer::Granted(token) => {
+                    self.note(|| format!("{lift} is granted to {} {token:?}", request.holder));
+                    let lease = HeldLease::granted(lift, nonce, token, request.asked_at);
+                    Event::LeaseGranted { nonce, lease }
+                }
+                Answer::Refused(reason) => Event::LeaseRefused { nonce, lift, reason },
+            };
+            self.send_to_node(request.node, request.life, STORE_LEG, event);
+        }
+    }
+
+    pub(super) fn send_to_node(&mut self, node: usize, life: u32, delay: Millis, event: Event) {
+        self.post.send(self.now + delay, Parcel::ToNode { node, life, event: Box::new(event) });
+    }
+
+    pub(super) fn to_all_nodes(&mut self, road: Road, event: &Event) {
+        for node in 0..self.nodes.len() {
+            let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
+                continue;
+            };
+            self.carry(road, Parcel::ToNode { node, life, event: Box::new(event.clone()) });
+        }
+    }
+
+    fn send_to_gateway(&mut self, gateway: &kernel::ids::GatewayId, command: GatewayCommand) {
+        let found = self.gateways.iter().position(|it| it.id == *gateway);
+        let Some((idx, machine)) = found.and_then(|idx| Some((idx, self.gateways.get(idx)?))) else { return };
+        let parcel = Parcel::ToGateway { gateway: idx, life: machine.life, command: Box::new(command) };
+        self.carry(Road::Command, parcel);
+    }
+
+    pub(super) fn tell_broker(&mut self, node: usize, connected: bool) {
+        if let Some(life) = self.nodes.get(node).map(|it| it.life) {
+            self.send_to_node(node, life, STORE_LEG, Event::Broker { connected });
+        }
+    }
+
+    /// Carries a parcel over the broker, past what that road suffers now.
+    fn carry(&mut self, road: Road, parcel: Parcel) {
+        if self.broker_is_away() {
+            return;
+        }
+        let now = self.now;
+        self.roads.retain(|it| it.until > now);
+        let mut at = now + BROKER_LEG.times(2);
+        for trouble in self.roads.clone().into_iter().filter(|it| it.road == road) {
+            if self.rng.within(0..=999) >= u64::from(trouble.permille) {
+                continue;
+            }
+            match trouble.effect {
+                RoadEffect::Drop => {
+                    self.note(|| format!("lost on the road: {road:?}"));
+                    return;
+                }
+                RoadEffect::Duplicate { after_ms } => self.post.send(at + after_ms, parcel.clone()),
+                RoadEffect::Delay { by_ms } => at = at + by_ms,
+            }
+        }
+        self.post.send(at, parcel);
+    }
+
+    pub(super) fn broker_is_away(&self) -> bool {
+        self.broker_away.is_some_and(|until| self.now < until)
+    }
+
+    pub(super) fn is_connected(&self, vehicle: &VehicleId, connection: u32) -> bool {
+        self.sessions.get(vehicle).is_some_and(|it| it.connected && it.connection == connection)
+    }
+
+    pub(super) fn plc_link(&self, lift: &LiftId) -> Option<PlcLinkEffect> {
+        self.plc_links.get(lift).filter(|(_, until)| self.now < *until).map(|(effect, _)| *effect)
+    }
+
+    /// The gateway of a lift, while it is up.
+    pub(super) fn gateway_of(&self, lift: &LiftId) -> Option<(usize, u32)> {
+        let id = &self.config.plant.lifts.get(lift)?.gateway;
+        let idx = self.gateways.iter().position(|it| it.id == *id && it.gateway.is_some())?;
+        self.gateways.get(idx).map(|it| (idx, it.life))
+    }
+
+    /// What a node shows to whoever begins to watch now.
+    pub(super) fn snapshot_of(&self, idx: usize) -> Vec<kernel::wire::live::Change> {
+        let Some(node) = self.nodes.get(idx) else { return Vec::new() };
+        let Some(mut control) = node.control.clone() else { return Vec::new() };
+        control.show_everything(node.clock.stamp(self.now));
+        let shown = std::iter::from_fn(|| Control::poll_effect(&mut control));
+        shown
+            .filter_map(|effect| match effect {
+                Effect::Show(change) => Some(change),
+                Effect::Append { .. }
+                | Effect::Answer { .. }
+                | Effect::AcquireLease { .. }
+                | Effect::ReleaseLease { .. }
+                | Effect::SendVehicle { .. }
+                | Effect::SendLift { .. }
+                | Effect::Beat(_) => None,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! Everything that is on its way, in the order in which it arrives.
+
+use std::collections::BTreeMap;
+
+use kernel::control::{BatchId, Event};
+use kernel::gateway::{CommandBlock, WriteResult};
+use kernel::ids::{LiftId, VehicleId};
+use kernel::lease::LeaseNonce;
+use kernel::lift::LiftStatus;
+use kernel::time::Mono;
+use kernel::wire::gateway::GatewayCommand;
+use kernel::wire::ledger::Record;
+use kernel::wire::vehicle::VehicleCommand;
+
+use super::store::Request;
+use crate::vehicle::VehicleMessage;
+
+/// Something on its way.
+#[derive(Clone, Debug)]
+pub(super) enum Parcel {
+    ToNode {
+        node: usize,
+        life: u32,
+        event: Box<Event>,
+    },
+    ToGateway {
+        gateway: usize,
+        life: u32,
+        command: Box<GatewayCommand>,
+    },
+    /// From a gateway to the broker.
+    ToVehicle(Box<VehicleCommand>),
+    /// From the broker to a vehicle, over this connection of it.
+    OverRadio {
+        command: Box<VehicleCommand>,
+        connection: u32,
+    },
+    FromVehicle {
+        vehicle: VehicleId,
+        connection: u32,
+        message: Box<VehicleMessage>,
+    },
+    /// The broker has taken a report.
+    ReportTaken {
+        vehicle: VehicleId,
+        report: u64,
+        connection: u32,
+    },
+    Beat {
+        vehicle: VehicleId,
+        connection: u32,
+    },
+    ToLedger {
+        node: usize,
+        life: u32,
+        batch: BatchId,
+        records: Vec<Record>,
+    },
+    ToStore(Request),
+    Release {
+        lift: LiftId,
+        nonce: LeaseNonce,
+    },
+    Poll {
+        lift: LiftId,
+    },
+    ReadDone {
+        gateway: usize,
+        life: u32,
+        lift: LiftId,
+        read: Result<LiftStatus, &'static str>,
+    },
+    Write {
+        gateway: usize,
+        life: u32,
+        lift: LiftId,
+        block: CommandBlock,
+    },
+    Written {
+        gateway: usize,
+        life: u32,
+        lift: LiftId,
+        number: u16,
+        result: WriteResult,
+    },
+    Connect {
+        vehicle: VehicleId,
+    },
+    /// A broken connection has shown at the broker.
+    Missed {
+        vehicle: VehicleId,
+        connection: u32,
+    },
+    NodeUp {
+        node: usize,
+    },
+    GatewayUp {
+        gateway: usize,
+    },
+    BrokerBack,
+    StoreLine,
+    Order {
+        planned: usize,
+    },
+    Fault {
+        idx: usize,
+    },
+    Second,
+}
+
+/// The queue of parcels.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Post {
+    parcels: BTreeMap<(Mono, u64), Parcel>,
+    n_sent: u64,
+}
+
+impl Post {
+    pub(super) fn send(&mut self, at: Mono, parcel: Parcel) {
+        self.n_sent += 1;
+        self.parcels.insert((at, self.n_sent), parcel);
+    }
+
+    /// Puts a parcel back that could not be taken: it keeps its place among those that wait with it.
+    pub(super) fn hold(&mut self, at: Mono, place: u64, parcel: Parcel) {
+        self.parcels.insert((at, place), parcel);
+    }
+
+    pub(super) fn due(&self) -> Option<Mono> {
+        self.parcels.keys().next().map(|(at, _)| *at)
+    }
+
+    pub(super) fn take(&mut self, now: Mono) -> Option<(u64, Parcel)> {
+        let ((at, _), _) = self.parcels.first_key_value()?;
+        if *at > now {
+            return None;
+        }
+        self.parcels.pop_first().map(|((_, place), parcel)| (place, parcel))
+    }
+}

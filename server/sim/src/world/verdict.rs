@@ -1,0 +1,119 @@
+//! How a world ends: every order over, or standing with an alarm, within its bound.
+
+use kernel::alarm::Subject;
+use kernel::control::{Book, TaskBook};
+use kernel::ids::TaskId;
+use kernel::task::TaskState;
+use kernel::time::Millis;
+
+use super::World;
+use crate::checkers::Checker;
+use crate::checkers::handled;
+
+/// How the orders of a world stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Orders that the WMS wanted placed.
+    pub planned: usize,
+    /// Completed tasks.
+    pub completed: usize,
+    /// Tasks that failed or were withdrawn.
+    pub ended: usize,
+    /// Open tasks that a standing alarm speaks of.
+    pub alarmed: usize,
+    /// Neither ended nor spoken of.
+    pub open: usize,
+}
+
+impl Ending {
+    /// Nothing is left to wait for.
+    pub fn is_settled(&self) -> bool {
+        self.open == 0 && self.completed + self.ended + self.alarmed >= self.planned
+    }
+}
+
+impl World {
+    /// How the orders stand now, by the first node that is up.
+    pub fn ending(&self) -> Ending {
+        let mut ending = Ending { planned: self.orders.len(), ..Ending::default() };
+        let Some(book) = self.nodes.iter().find_map(|it| it.control.as_ref()).map(|it| it.book()) else {
+            return ending;
+        };
+        for (id, task) in &book.tasks {
+            match &task.state {
+                TaskState::Completed => ending.completed += 1,
+                TaskState::Failed { .. } | TaskState::Withdrawn { .. } => ending.ended += 1,
+                TaskState::Created
+                | TaskState::Issued { .. }
+                | TaskState::Acknowledged { .. }
+                | TaskState::Executing { .. }
+                | TaskState::Suspended { .. } => {
+                    if is_alarmed(book, id, task) {
+                        ending.alarmed += 1;
+                    } else {
+                        ending.open += 1;
+                    }
+                }
+            }
+        }
+        ending
+    }
+
+    /// Runs on until every order is settled, at most for `bound`, then compares everything that can be compared.
+    pub fn finish(&mut self, bound: Millis) -> Ending {
+        let end = self.now + bound;
+        let mut next_look = self.now;
+        while self.now < end && self.checkers.violations().is_empty() {
+            if self.now >= next_look {
+                next_look = self.now + Millis::seconds(1);
+                if self.ending().is_settled() {
+                    break;
+                }
+            }
+            self.step();
+        }
+        let ending = self.ending();
+        if !ending.is_settled() && self.checkers.violations().is_empty() {
+            let detail = format!("after {bound}: {ending:?}");
+            self.checkers.report(Checker::OrdersEnd, self.now, detail);
+        }
+        self.compare();
+        ending
+    }
+
+    /// Compares memory with ledger, screens with state, completed tasks with loads.
+    pub fn compare(&mut self) {
+        self.checkers.second(self.now, &self.sim);
+        for idx in 0..self.nodes.len() {
+            let snapshot = self.snapshot_of(idx);
+            if let Some(control) = self.nodes.get(idx).and_then(|it| it.control.as_ref()) {
+                self.checkers.compare(self.now, (idx, control), &self.ledger, snapshot);
+            }
+        }
+        let handled = handled(&self.sim);
+        let book = self.nodes.iter().find_map(|it| it.control.as_ref()).map(|it| it.book());
+        let untrue = book.into_iter().flat_map(|it| it.tasks.values()).find_map(|task| {
+            let completed = task.state == TaskState::Completed;
+            let counts = handled.get(&task.order.id).copied().unwrap_or_default();
+            (completed && counts != (1, 1)).then(|| {
+                format!("{} is completed, picked {} and dropped {} times", task.order.id, counts.0, counts.1)
+            })
+        });
+        if let Some(detail) = untrue {
+            self.checkers.report(Checker::LoadMovedOnce, self.now, detail);
+        }
+    }
+}
+
+/// A standing alarm speaks of the task, of its vehicle, or of the lift that it waits for or rides in.
+fn is_alarmed(book: &Book, id: &TaskId, task: &TaskBook) -> bool {
+    let lifts: Vec<_> =
+        book.sessions.values().filter(|it| it.task == *id).map(|it| it.lift.clone()).collect();
+    // Who waits behind a blocked ride waits for the same alarm.
+    book.alarms.values().any(|(alarm, _)| match &alarm.subject {
+        Subject::Task(subject) => subject == id,
+        Subject::Vehicle(subject) => task.vehicle.as_ref() == Some(subject),
+        Subject::Lift(subject) => lifts.contains(subject),
+        Subject::Gateway(_) | Subject::Site => false,
+    })
+}
