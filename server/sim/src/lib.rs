@@ -18,6 +18,7 @@ pub mod plant;
 
 pub mod checkers;
 pub mod fault;
+pub mod seeds;
 pub mod sites;
 pub mod world;
 

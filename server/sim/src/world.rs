@@ -239,6 +239,17 @@ impl World {
         self.n_events
     }
 
+    /// A node looks around now, so that what it shows is of this moment.
+    fn look_around(&mut self, idx: usize) {
+        let now = self.now;
+        if let Some(node) = self.nodes.get_mut(idx)
+            && let Some(control) = node.control.as_mut()
+        {
+            control.handle_timeout(node.clock.stamp(now));
+            self.drain_node(idx);
+        }
+    }
+
     fn run_timeouts(&mut self) {
         for idx in 0..self.nodes.len() {
             let now = self.now;

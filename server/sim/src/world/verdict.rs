@@ -1,8 +1,9 @@
 //! How a world ends: every order over, or standing with an alarm, within its bound.
 
-use kernel::alarm::Subject;
+use kernel::alarm::{Alarm, Subject};
 use kernel::control::{Book, TaskBook};
 use kernel::ids::TaskId;
+use kernel::plant::Plant;
 use kernel::task::TaskState;
 use kernel::time::Millis;
 
@@ -48,7 +49,8 @@ impl World {
                 | TaskState::Acknowledged { .. }
                 | TaskState::Executing { .. }
                 | TaskState::Suspended { .. } => {
-                    if is_alarmed(book, id, task) {
+                    let waits_for_all = task.vehicle.is_none() && everybody_is_alarmed(self.plant(), book);
+                    if waits_for_all || is_alarmed(book, id, task) {
                         ending.alarmed += 1;
                     } else {
                         ending.open += 1;
@@ -85,6 +87,7 @@ impl World {
     pub fn compare(&mut self) {
         self.checkers.second(self.now, &self.sim);
         for idx in 0..self.nodes.len() {
+            self.look_around(idx);
             let snapshot = self.snapshot_of(idx);
             if let Some(control) = self.nodes.get(idx).and_then(|it| it.control.as_ref()) {
                 self.checkers.compare(self.now, (idx, control), &self.ledger, snapshot);
@@ -105,11 +108,19 @@ impl World {
     }
 }
 
+/// Every vehicle that could come is spoken of, or has a task that is.
+fn everybody_is_alarmed(plant: &Plant, book: &Book) -> bool {
+    plant.vehicles.keys().all(|vehicle| {
+        let spoken_of = |(alarm, _): &(Alarm, _)| alarm.subject == Subject::Vehicle(vehicle.clone());
+        book.alarms.values().any(spoken_of)
+            || book.task_of(vehicle).is_some_and(|(id, task)| is_alarmed(book, id, task))
+    })
+}
+
 /// A standing alarm speaks of the task, of its vehicle, or of the lift that it waits for or rides in.
 fn is_alarmed(book: &Book, id: &TaskId, task: &TaskBook) -> bool {
     let lifts: Vec<_> =
         book.sessions.values().filter(|it| it.task == *id).map(|it| it.lift.clone()).collect();
-    // Who waits behind a blocked ride waits for the same alarm.
     book.alarms.values().any(|(alarm, _)| match &alarm.subject {
         Subject::Task(subject) => subject == id,
         Subject::Vehicle(subject) => task.vehicle.as_ref() == Some(subject),

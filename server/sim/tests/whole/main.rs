@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "a test whose site cannot be built has failed")]
 
+mod seeds;
+
 use kernel::ids::{GatewayId, NodeId, StationId};
 use kernel::time::Millis;
 use sim::fault::{Fault, FaultKind};

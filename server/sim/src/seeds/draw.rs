@@ -1,0 +1,215 @@
+//! Drawing a world from a seed.
+
+use std::collections::BTreeSet;
+
+use kernel::ids::{GatewayId, InvalidName, LiftId, NodeId, PointId, StationId, VehicleId};
+use kernel::lift::LiftMode;
+use kernel::plant::Plant;
+use kernel::time::Millis;
+
+use super::RandomWorld;
+use crate::fault::{Fault, FaultFamily, FaultKind, Machine, PlcLinkEffect, Road, RoadEffect, StoreFault};
+use crate::lift::{Intake, LiftTrouble};
+use crate::plant::PlantTrouble;
+use crate::rng::Rng;
+use crate::sites::{SiteShape, site};
+use crate::vehicle::{RadioEffect, RadioPlace};
+use crate::world::{PlannedOrder, WorldConfig};
+
+/// Each family is in so many of a hundred worlds.
+const FAMILY_PERCENT: u64 = 35;
+
+pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName> {
+    let mut rng = Rng::new(seed, "draw");
+    let floors = u8::try_from(rng.within(2..=4)).unwrap_or(2);
+    let lifts = u8::try_from(rng.within(1..=2)).unwrap_or(1);
+    let vehicles = u8::try_from(rng.within(1..=6)).unwrap_or(1);
+    let plant = site(SiteShape { floors, lifts, vehicles })?;
+    let mut config = WorldConfig::new(plant, seed);
+    config.intake = if rng.within(0..=1) == 0 { Intake::Overwrites } else { Intake::Queues };
+    config.orders = orders(&mut rng, floors, span)?;
+    let mut families = BTreeSet::new();
+    for family in FaultFamily::ALL {
+        if rng.within(0..=99) < FAMILY_PERCENT {
+            families.insert(family);
+            for _ in 0..rng.within(1..=3) {
+                let at = Millis(rng.within(1000..=span.0.max(1000)));
+                let kind = fault(&mut rng, family, &config.plant)?;
+                config.faults.push(Fault { at, kind });
+            }
+        }
+    }
+    Ok(RandomWorld { config, families, span })
+}
+
+fn orders(rng: &mut Rng, floors: u8, span: Millis) -> Result<Vec<PlannedOrder>, InvalidName> {
+    let mut orders = Vec::new();
+    for _ in 0..rng.within(1..=6) {
+        let at = Millis(rng.within(3000..=span.0.max(3000)));
+        let from = rng.within(1..=u64::from(floors));
+        let to = (from + rng.within(1..=u64::from(floors) - 1) - 1) % u64::from(floors) + 1;
+        let station = |n: u64| StationId::try_new(&format!("S{n}"));
+        orders.push(PlannedOrder { at, from: station(from)?, to: station(to)? });
+    }
+    Ok(orders)
+}
+
+fn fault(rng: &mut Rng, family: FaultFamily, plant: &Plant) -> Result<FaultKind, InvalidName> {
+    let node = NodeId::try_new("A")?;
+    let gateway = GatewayId::try_new("G1")?;
+    Ok(match family {
+        FaultFamily::Pause => FaultKind::NodePaused { node, for_ms: Millis(rng.within(500..=40_000)) },
+        FaultFamily::Restart => restart(rng, plant, node, gateway),
+        FaultFamily::Clock => {
+            let machine = match rng.within(0..=2) {
+                0 => Machine::Node(node),
+                1 => Machine::Gateway(gateway),
+                _ => Machine::Store,
+            };
+            let by = i64::try_from(rng.within(0..=120_000)).unwrap_or_default() - 60_000;
+            FaultKind::ClockStepped { machine, by_ms: by }
+        }
+        FaultFamily::Store => FaultKind::Store(match rng.within(0..=3) {
+            0 => StoreFault::Stopped { for_ms: Millis(rng.within(500..=40_000)) },
+            1 => StoreFault::Partitioned { node, for_ms: Millis(rng.within(500..=40_000)) },
+            2 => StoreFault::Emptied,
+            _ => StoreFault::OldCopyPromoted,
+        }),
+        FaultFamily::Ledger => FaultKind::LedgerAway { for_ms: Millis(rng.within(200..=20_000)) },
+        FaultFamily::Road => road(rng),
+        FaultFamily::Radio => radio(rng, plant),
+        FaultFamily::Plc => plc(rng, plant),
+        FaultFamily::Door => FaultKind::Plant(lift_trouble(plant, rng, |rng, _| match rng.within(0..=2) {
+            0 => LiftTrouble::DoorStuck { for_ms: Millis(rng.within(1000..=30_000)) },
+            1 => LiftTrouble::SillBlocked { for_ms: Millis(rng.within(1000..=30_000)) },
+            _ => LiftTrouble::SensorLate {
+                by_ms: Millis(rng.within(500..=3000)),
+                for_ms: Millis(rng.within(10_000..=120_000)),
+            },
+        })),
+    })
+}
+
+fn restart(rng: &mut Rng, plant: &Plant, node: NodeId, gateway: GatewayId) -> FaultKind {
+    match rng.within(0..=2) {
+        0 => FaultKind::NodeKilled { node, for_ms: Millis(rng.within(100..=15_000)) },
+        1 => FaultKind::GatewayKilled { gateway, for_ms: Millis(rng.within(100..=5000)) },
+        _ => {
+            let vehicles: Vec<&VehicleId> = plant.vehicles.keys().collect();
+            match one_of(rng, &vehicles) {
+                Some(vehicle) => {
+                    FaultKind::Plant(PlantTrouble::VehicleRestarted { vehicle: (*vehicle).clone() })
+                }
+                None => FaultKind::NodeKilled { node, for_ms: Millis(1000) },
+            }
+        }
+    }
+}
+
+fn road(rng: &mut Rng) -> FaultKind {
+    if rng.within(0..=5) == 0 {
+        return FaultKind::BrokerAway {
+            for_ms: Millis(rng.within(500..=20_000)),
+            forgets: rng.within(0..=1) == 0,
+        };
+    }
+    let roads = [
+        Road::Command,
+        Road::Outcome,
+        Road::Status,
+        Road::VehicleCommand,
+        Road::VehicleAnswer,
+        Road::VehicleState,
+        Road::Beat,
+    ];
+    let effect = match rng.within(0..=2) {
+        0 => RoadEffect::Drop,
+        1 => RoadEffect::Duplicate { after_ms: Millis(rng.within(1..=8000)) },
+        _ => RoadEffect::Delay { by_ms: Millis(rng.within(10..=6000)) },
+    };
+    FaultKind::Road {
+        road: one_of(rng, &roads).copied().unwrap_or(Road::Command),
+        effect,
+        permille: u16::try_from(rng.within(50..=1000)).unwrap_or(1000),
+        for_ms: Millis(rng.within(1000..=30_000)),
+    }
+}
+
+fn radio(rng: &mut Rng, plant: &Plant) -> FaultKind {
+    let place = match rng.within(0..=3) {
+        0 => RadioPlace::Everywhere,
+        1 => {
+            let floors: Vec<_> = plant.floors.iter().map(|it| &it.id).collect();
+            one_of(rng, &floors).map_or(RadioPlace::Everywhere, |it| RadioPlace::Floor((*it).clone()))
+        }
+        2 => {
+            let points: Vec<&PointId> = plant.points.keys().collect();
+            let some = (0..3).filter_map(|_| one_of(rng, &points).map(|it| (*it).clone()));
+            RadioPlace::Points(some.collect())
+        }
+        _ => {
+            let vehicles: Vec<&VehicleId> = plant.vehicles.keys().collect();
+            one_of(rng, &vehicles).map_or(RadioPlace::Everywhere, |it| RadioPlace::Vehicle((*it).clone()))
+        }
+    };
+    let effect = match rng.within(0..=3) {
+        0 => RadioEffect::Cut,
+        1 => RadioEffect::Thin { loss_permille: u16::try_from(rng.within(50..=500)).unwrap_or(300) },
+        2 => RadioEffect::Interference { loss_permille: u16::try_from(rng.within(50..=500)).unwrap_or(300) },
+        _ => RadioEffect::Slow { by_ms: Millis(rng.within(50..=3000)) },
+    };
+    FaultKind::Plant(PlantTrouble::Radio { place, effect, for_ms: Millis(rng.within(1000..=60_000)) })
+}
+
+fn plc(rng: &mut Rng, plant: &Plant) -> FaultKind {
+    if rng.within(0..=2) == 0 {
+        let effect = match rng.within(0..=2) {
+            0 => PlcLinkEffect::AnswerLost,
+            1 => PlcLinkEffect::ClosesInWrite,
+            _ => PlcLinkEffect::Down,
+        };
+        let lifts: Vec<&LiftId> = plant.lifts.keys().collect();
+        if let Some(lift) = one_of(rng, &lifts) {
+            let for_ms = Millis(rng.within(500..=20_000));
+            return FaultKind::PlcLink { lift: (*lift).clone(), effect, for_ms };
+        }
+    }
+    FaultKind::Plant(lift_trouble(plant, rng, |rng, stops| match rng.within(0..=4) {
+        0 => LiftTrouble::Frozen { for_ms: Millis(rng.within(500..=10_000)) },
+        1 => LiftTrouble::Slow {
+            factor: u8::try_from(rng.within(2..=6)).unwrap_or(2),
+            for_ms: Millis(rng.within(1000..=30_000)),
+        },
+        2 => LiftTrouble::Rebooted,
+        3 => LiftTrouble::CalledByPeople { stop: u16::try_from(rng.within(1..=stops)).unwrap_or(1) },
+        _ => {
+            let modes = [LiftMode::Human, LiftMode::Fire, LiftMode::Maintenance, LiftMode::Emergency];
+            let mode = one_of(rng, &modes).copied().unwrap_or(LiftMode::Maintenance);
+            LiftTrouble::Mode { mode, for_ms: Millis(rng.within(2000..=40_000)) }
+        }
+    }))
+}
+
+fn lift_trouble(
+    plant: &Plant,
+    rng: &mut Rng,
+    draw: impl FnOnce(&mut Rng, u64) -> LiftTrouble,
+) -> PlantTrouble {
+    let lifts: Vec<_> = plant.lifts.iter().collect();
+    match one_of(rng, &lifts) {
+        Some((id, lift)) => {
+            let stops = u64::try_from(lift.stops.len()).unwrap_or(1).max(1);
+            PlantTrouble::Lift { lift: (*id).clone(), trouble: draw(rng, stops) }
+        }
+        None => PlantTrouble::Radio {
+            place: RadioPlace::Everywhere,
+            effect: RadioEffect::Cut,
+            for_ms: Millis::seconds(1),
+        },
+    }
+}
+
+fn one_of<'a, T>(rng: &mut Rng, from: &'a [T]) -> Option<&'a T> {
+    let last = u64::try_from(from.len()).ok()?.checked_sub(1)?;
+    from.get(usize::try_from(rng.within(0..=last)).ok()?)
+}
