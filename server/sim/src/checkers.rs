@@ -159,6 +159,9 @@ impl Checkers {
 
     /// A block reaches a PLC.
     pub(crate) fn plc_hears(&mut self, now: Mono, lift: &LiftId, block: CommandBlock, sim: &SimPlant) {
+        if let (Some(watch), Some(status)) = (self.lifts.get_mut(lift), sim.lift_status(lift)) {
+            watch.reached(block, status);
+        }
         let found = commands::against_the_ride(&self.plant, lift, block, sim);
         self.report_all(now, found.map(|detail| (Checker::NoContradiction, detail)));
     }

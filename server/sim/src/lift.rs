@@ -220,13 +220,17 @@ impl LiftModel {
         }
     }
 
-    /// Starts the PLC again: it forgets every command, and its boot counter rises. Door and car stay as they are.
+    /// Starts the PLC again: it forgets every command, and its boot counter rises. The door stays as it is, and a car
+    /// between two stops creeps to the nearest.
     pub fn reboot(&mut self) {
         self.boot = self.boot.wrapping_add(1);
         self.accepted = 0;
         self.completed = 0;
         self.written.clear();
         self.halt();
+        if !self.levelled {
+            self.travel = Some(Travel { number: None, stop: self.nearest() });
+        }
     }
 
     /// What its registers show.

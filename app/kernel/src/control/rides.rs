@@ -276,6 +276,8 @@ fn bring(status: &LiftStatus, floor: &crate::ids::FloorId) -> Option<Wanted> {
     let shut = status.door == DoorState::Closed;
     let (action, floor) = match (status.stands_at(floor), shut) {
         (true, true) => (LiftAction::OpenDoor, floor),
+        // Nothing moves the door, and it is neither open nor shut: it was left so.
+        (true, false) if status.door == DoorState::Obstructed => (LiftAction::OpenDoor, floor),
         (true, false) => return None,
         (false, true) => (LiftAction::GoTo, floor),
         (false, false) => (LiftAction::CloseDoor, &status.floor),

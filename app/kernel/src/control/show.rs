@@ -108,9 +108,8 @@ impl Control {
         if self.hearing(task.vehicle.as_ref()?, now) != Hearing::Heard {
             return None;
         }
-        let due = self.deliveries.get(id)?.at + redelivery_wait(*attempt);
-        let left = i64::try_from(due.since(now.mono).0).ok()?;
-        now.wall.checked_add_signed(chrono::TimeDelta::milliseconds(left))
+        let wait = i64::try_from(redelivery_wait(*attempt).0).ok()?;
+        self.deliveries.get(id)?.wall.checked_add_signed(chrono::TimeDelta::milliseconds(wait))
     }
 
     fn knowledge(&self, task: &TaskBook, now: Now) -> Knowledge {

@@ -1,5 +1,7 @@
 //! Tasks: who carries them, what was reported, what is overdue.
 
+use chrono::{DateTime, Utc};
+
 use crate::ids::{CommandId, Generation, LedgerSequence, PointId, TaskId, VehicleId};
 use crate::route::{self, Line, Pace};
 
@@ -23,6 +25,8 @@ const REPORTED_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delivery {
     pub(super) at: Mono,
+    /// The same moment, for people.
+    pub(super) wall: DateTime<Utc>,
     pub(super) link: Generation,
 }
 
@@ -271,7 +275,7 @@ impl Control {
     /// The wait before the next delivery counts from the suspension.
     pub(super) fn begin_wait(&mut self, task: &TaskId, now: Now) {
         if let Some(delivery) = self.deliveries.get_mut(task) {
-            delivery.at = now.mono;
+            (delivery.at, delivery.wall) = (now.mono, now.wall);
         }
     }
 
@@ -310,7 +314,7 @@ impl Control {
         let Some(vehicle) = self.plant.vehicles.get(&command.vehicle) else { return };
         let link = self.link_of(command);
         let command = VehicleCommand { link, ..command.clone() };
-        self.deliveries.insert(task.clone(), Delivery { at: now.mono, link });
+        self.deliveries.insert(task.clone(), Delivery { at: now.mono, wall: now.wall, link });
         self.effects.push_back(Effect::SendVehicle { gateway: vehicle.gateway.clone(), command });
     }
 

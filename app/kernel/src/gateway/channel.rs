@@ -286,7 +286,7 @@ impl Channel {
                 let scanned = self.alive_at == now.mono;
                 let settled = scanned && now.mono.since(since) >= PLC_SETTLE;
                 // After a restart of the PLC its echo says nothing: only a lift that stands as before did not move.
-                let untouched = same_boot || status.expectation() == flight.expects;
+                let untouched = same_boot || status.levelled && status.expectation() == flight.expects;
                 let flight = flight.clone();
                 if same_boot && status.accepted == flight.number {
                     self.settle(flight, Verdict::Ran);

@@ -8,7 +8,7 @@ use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::{LiftAction, LiftStatus};
 use kernel::plant::Plant;
 use kernel::time::Mono;
-use kernel::timing::PLC_SETTLE;
+use kernel::timing::{PLC_FROZEN, PLC_SETTLE};
 use kernel::wire::gateway::{LiftCommand, Outcome, Verdict};
 
 use super::Checker;
@@ -32,11 +32,22 @@ struct Carried {
 /// The last block that went to a PLC.
 #[derive(Clone, Debug)]
 struct Flight {
+    command: Option<CommandId>,
     number: u16,
     plc_boot: u16,
     known: bool,
     good_since: Option<Mono>,
-    beats: u16,
+    /// The heartbeat register, and since when it shows that.
+    beats: (u16, Mono),
+}
+
+/// A block as it reached a PLC.
+#[derive(Clone, Debug)]
+struct Written {
+    command: CommandId,
+    number: u16,
+    /// What the PLC showed then.
+    before: LiftStatus,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -45,11 +56,11 @@ pub(super) struct LiftWatch {
     /// The highest that was written.
     highest: Option<Carried>,
     flight: Option<Flight>,
-    /// Commands that were written, with number and boot of the PLC.
-    written: VecDeque<(CommandId, u16, u16)>,
+    /// Commands that reached the PLC.
+    written: VecDeque<Written>,
     /// Numbers that the PLC took, with its boot.
     taken: VecDeque<(u16, u16)>,
-    boot: u16,
+    newest: Option<LiftStatus>,
     contradictions: u64,
     reversals: bool,
     crowded: bool,
@@ -81,25 +92,18 @@ impl LiftWatch {
         let carried = self.carried.iter().find(|it| Some(&it.id) == command).cloned();
         if let Some(carried) = carried {
             found.extend(self.is_stale(&carried).map(|detail| (Checker::NothingStale, detail)));
-            let again = self
-                .written
-                .iter()
-                .any(|(id, number, boot)| *id == carried.id && self.taken.contains(&(*number, *boot)));
-            if again {
+            if self.written.iter().any(|it| it.command == carried.id && self.took(it)) {
                 found.push((Checker::NothingTwice, format!("{} is written again", carried.id)));
-            }
-            self.written.push_back((carried.id.clone(), block.number, self.boot));
-            if self.written.len() > COMMANDS_MAX {
-                self.written.pop_front();
             }
             self.highest = Some(carried);
         }
         self.flight = Some(Flight {
             number: block.number,
-            plc_boot: self.boot,
+            plc_boot: self.newest.as_ref().map_or(0, |it| it.boot),
             known: false,
             good_since: None,
-            beats: 0,
+            beats: (0, Mono(0)),
+            command: command.cloned(),
         });
         found
     }
@@ -123,7 +127,31 @@ impl LiftWatch {
                 self.taken.pop_front();
             }
         }
-        self.boot = status.boot;
+        self.newest = Some(status.clone());
+    }
+
+    /// A block reached the PLC, which shows this at that moment.
+    pub(super) fn reached(&mut self, block: CommandBlock, before: LiftStatus) {
+        let Some(flight) = self.flight.as_mut().filter(|it| it.number == block.number) else { return };
+        flight.plc_boot = before.boot;
+        if let Some(command) = flight.command.clone() {
+            self.written.push_back(Written { command, number: block.number, before });
+            if self.written.len() > COMMANDS_MAX {
+                self.written.pop_front();
+            }
+        }
+    }
+
+    fn took(&self, written: &Written) -> bool {
+        self.taken.contains(&(written.number, written.before.boot))
+    }
+
+    /// The PLC started again since, and the lift stands as it stood before: whatever was taken had no effect.
+    fn left_no_trace(&self, written: &Written) -> bool {
+        self.newest.as_ref().is_some_and(|now| {
+            let same_stand = now.expectation() == written.before.expectation();
+            now.boot != written.before.boot && same_stand && now.levelled == written.before.levelled
+        })
     }
 
     pub(super) fn written(&mut self, number: u16, result: WriteResult) {
@@ -135,14 +163,14 @@ impl LiftWatch {
     /// A write is known by its echo, or when the PLC has scanned and been read for as long as it needs to settle.
     pub(super) fn read(&mut self, now: Mono, status: &LiftStatus) {
         let Some(flight) = self.flight.as_mut().filter(|it| !it.known) else { return };
-        let since = match flight.good_since {
-            Some(since) if status.heartbeat != flight.beats => since,
-            Some(_) | None => now,
-        };
+        if status.heartbeat != flight.beats.0 {
+            flight.beats = (status.heartbeat, now);
+        }
+        let (scans, fresh) = (now.since(flight.beats.1) < PLC_FROZEN, flight.beats.1 == now);
+        let since = flight.good_since.filter(|_| scans).unwrap_or(now);
         flight.good_since = Some(since);
-        flight.beats = status.heartbeat;
         let echoed = status.boot == flight.plc_boot && status.accepted == flight.number;
-        flight.known = echoed || now.since(since) >= PLC_SETTLE;
+        flight.known = echoed || fresh && now.since(since) >= PLC_SETTLE;
     }
 
     pub(super) fn read_failed(&mut self) {
@@ -153,16 +181,16 @@ impl LiftWatch {
 
     /// Why an outcome is not true.
     pub(super) fn told(&mut self, outcome: &Outcome) -> Option<String> {
-        let mut tries = self.written.iter().filter(|(id, _, _)| *id == outcome.command);
-        let taken = tries.clone().any(|(_, number, boot)| self.taken.contains(&(*number, *boot)));
-        let was_written = tries.next().is_some();
         let command = &outcome.command;
+        let tries = || self.written.iter().filter(|it| it.command == *command);
+        let taken = tries().any(|it| self.took(it));
+        let ran = tries().any(|it| self.took(it) && !self.left_no_trace(it));
         match outcome.verdict {
             Verdict::Accepted | Verdict::Ran if !taken => {
                 Some(format!("{command} is told as done and never ran"))
             }
-            Verdict::NotSent if taken => Some(format!("{command} is told as not sent and ran")),
-            Verdict::Expired | Verdict::Refused { .. } if taken && was_written => {
+            Verdict::NotSent if ran => Some(format!("{command} is told as not sent and ran")),
+            Verdict::Expired | Verdict::Refused { .. } if ran => {
                 Some(format!("{command} is told as refused and ran"))
             }
             Verdict::Accepted

@@ -13,7 +13,7 @@ use super::perform::{BROKER_LEG, LEDGER_LEG, PLC_LEG, STORE_LEG};
 use super::post::Parcel;
 use super::{CONNECT_TIME, World};
 use crate::fault::{PlcLinkEffect, Road};
-use crate::plant::SimEvent;
+use crate::plant::{SimEvent, SimPlant};
 use crate::vehicle::VehicleMessage;
 
 /// A WMS that got no answer, or "try again", asks again with the same key.
@@ -143,11 +143,15 @@ impl World {
             return;
         }
         let vehicle = command.vehicle.clone();
-        let before = self.sim.vehicle(&vehicle).and_then(|it| it.working_on().cloned());
+        let hand = |sim: &SimPlant| {
+            let vehicle = sim.vehicle(&vehicle);
+            let works = vehicle.is_some_and(|it| it.working_on() == Some(&command.id));
+            (works, vehicle.is_some_and(|it| it.has_completed(&command.id)))
+        };
+        let before = hand(&self.sim);
         self.sim.handle(SimEvent::VehicleCommand(Box::new(command.clone())), self.now);
-        let after = self.sim.vehicle(&vehicle).and_then(|it| it.working_on().cloned());
-        let ended = self.sim.vehicle(&vehicle).is_some_and(|it| it.has_completed(&command.id));
-        let began = before != after && after.as_ref() == Some(&command.id) || before.is_none() && ended;
+        let after = hand(&self.sim);
+        let began = !before.0 && after.0 || !before.1 && after.1;
         self.checkers.vehicle_heard(self.now, &command, connection, began);
         self.note(|| format!("{vehicle} hears {} link {} began {began}", command.id, command.link));
     }

@@ -83,8 +83,9 @@ fn one_order_across_floors() {
 #[test]
 fn a_lift_elsewhere_is_brought_to_the_landing() {
     // Where the lift stands, its door, and what it is told.
-    let rows: [(&str, DoorState, &[&str]); 4] = [
+    let rows: [(&str, DoorState, &[&str]); 5] = [
         ("F1", DoorState::Closed, &["OpenDoor F1"]),
+        ("F1", DoorState::Obstructed, &["OpenDoor F1"]),
         ("F1", DoorState::Open, &[]),
         ("F2", DoorState::Closed, &["GoTo F1", "OpenDoor F1"]),
         ("F2", DoorState::Open, &["CloseDoor F2", "GoTo F1", "OpenDoor F1"]),

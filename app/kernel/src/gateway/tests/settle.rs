@@ -121,15 +121,19 @@ fn a_restart_of_the_plc_makes_its_echo_worthless() {
 
 #[test]
 fn a_restarted_plc_that_stands_elsewhere_stays_in_doubt() {
-    let mut bench = Bench::ready();
-    let command = bench.command("C1", LiftAction::GoTo, "F2");
-    bench.send(command);
-    bench.look();
-    bench.status = fixture::status("F2", DoorState::Closed);
-    bench.status.boot = 2;
-    bench.run(Millis::seconds(60));
-    assert_eq!(bench.news(), [UNKNOWN]);
-    assert_eq!(bench.reading().verifying, Some(fixture::command_id("C1")));
+    // Where the car stands after the restart: at the target, or off the stop that it had begun to leave.
+    for (floor, levelled) in [("F2", true), ("F1", false)] {
+        let mut bench = Bench::ready();
+        let command = bench.command("C1", LiftAction::GoTo, "F2");
+        bench.send(command);
+        bench.look();
+        bench.status = fixture::status(floor, DoorState::Closed);
+        bench.status.levelled = levelled;
+        bench.status.boot = 2;
+        bench.run(Millis::seconds(60));
+        assert_eq!(bench.news(), [UNKNOWN], "{floor}");
+        assert_eq!(bench.reading().verifying, Some(fixture::command_id("C1")), "{floor}");
+    }
 }
 
 #[test]
