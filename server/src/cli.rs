@@ -101,6 +101,9 @@ pub enum Role {
     /// vehicle.
     #[command(after_help = SIMULATE_HELP)]
     Simulate(roles::simulate::Args),
+    /// Run whole sites in virtual time: random faults, named accidents, measured rides. Nothing real is touched.
+    #[command(subcommand)]
+    Lab(roles::lab::Lab),
     /// Stand beside the PLCs: the one voice that they hear, and the road of its vehicles.
     #[command(after_help = GATEWAY_HELP)]
     Gateway(roles::gateway::GatewayArgs),
@@ -122,6 +125,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Role::CheckConfig { file } => check_config(&file),
+        Role::Lab(lab) => roles::lab::run(lab),
         Role::Migrate { file } => {
             let text = stop::play(|_| roles::migrate::run(&file))?;
             say(&mut std::io::stdout(), &text)?;
@@ -154,7 +158,7 @@ fn check_config(file: &std::path::Path) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes for people. A reader that went away (`hoistway check-config x | head`) is no failure.
-fn say(stream: &mut dyn std::io::Write, text: &str) -> anyhow::Result<()> {
+pub(crate) fn say(stream: &mut dyn std::io::Write, text: &str) -> anyhow::Result<()> {
     match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot write"),
         Ok(()) | Err(_) => Ok(()),

@@ -4,5 +4,6 @@ pub mod check_config;
 pub mod control;
 pub mod demo;
 pub mod gateway;
+pub mod lab;
 pub mod migrate;
 pub mod simulate;

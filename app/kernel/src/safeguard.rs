@@ -69,6 +69,31 @@ impl Safeguard {
         Self::Reconciliation,
         Self::HeartbeatResults,
     ];
+
+    /// Its name on the command line of the lab.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CommandMemory => "command-memory",
+            Self::MemoryWindow => "memory-window",
+            Self::LinkFence => "link-fence",
+            Self::ClaimFence => "claim-fence",
+            Self::TokenFence => "token-fence",
+            Self::SessionFence => "session-fence",
+            Self::ReadAge => "read-age",
+            Self::Expectation => "expectation",
+            Self::Interlock => "interlock",
+            Self::Validity => "validity",
+            Self::OutcomeMemory => "outcome-memory",
+            Self::FlightRecord => "flight-record",
+            Self::Verifying => "verifying",
+            Self::BootCounter => "boot-counter",
+            Self::FrozenRegisters => "frozen-registers",
+            Self::TwoChannels => "two-channels",
+            Self::OneSession => "one-session",
+            Self::Reconciliation => "reconciliation",
+            Self::HeartbeatResults => "heartbeat-results",
+        }
+    }
 }
 
 /// Which safeguards hold.

@@ -16,6 +16,7 @@ pub mod ways;
 
 pub mod plant;
 
+pub mod blind_zone;
 pub mod checkers;
 pub mod fault;
 pub mod seeds;

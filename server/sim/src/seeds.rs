@@ -1,6 +1,7 @@
 //! Random worlds: a site, orders and faults drawn from a seed, run under the checkers; a failure is shrunk.
 
 mod draw;
+mod reach;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use kernel::ids::InvalidName;
 use kernel::safeguard::{Safeguard, Safeguards};
 use kernel::time::Millis;
 
+pub use reach::Reach;
 pub use shrink::{Shrunk, shrink};
 
 use crate::checkers::Violation;

@@ -5,6 +5,7 @@
 //! run, to the byte of its log. The checkers watch from outside.
 
 mod config;
+mod coverage;
 mod deliver;
 mod faults;
 mod machine;
@@ -24,6 +25,7 @@ use kernel::wire::ledger::Entry;
 use kernel::wire::vehicle::VehicleCommand;
 
 pub use config::{PlannedOrder, WorldConfig};
+pub use coverage::Coverage;
 pub use verdict::Ending;
 
 use crate::checkers::{Checkers, Violation};
@@ -87,6 +89,7 @@ pub struct World {
     orders: Vec<Placing>,
     rng: Rng,
     checkers: Checkers,
+    coverage: Coverage,
     n_events: u64,
     log: Vec<String>,
 }
@@ -114,6 +117,7 @@ impl World {
             orders,
             rng: Rng::new(config.seed, "world"),
             checkers: Checkers::new(&config.plant),
+            coverage: Coverage::default(),
             n_events: 0,
             log: Vec::new(),
             config,
@@ -227,6 +231,11 @@ impl World {
     /// What the checkers found.
     pub fn violations(&self) -> &[Violation] {
         self.checkers.violations()
+    }
+
+    /// What was measured of radio that went and came.
+    pub fn coverage(&self) -> &Coverage {
+        &self.coverage
     }
 
     /// Lines of what happened, if the world keeps a log.

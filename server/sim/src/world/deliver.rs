@@ -153,6 +153,7 @@ impl World {
         let after = hand(&self.sim);
         let began = !before.0 && after.0 || !before.1 && after.1;
         self.checkers.vehicle_heard(self.now, &command, connection, began);
+        self.coverage.heard(self.now, &command);
         self.note(|| format!("{vehicle} hears {} link {} began {began}", command.id, command.link));
     }
 
@@ -195,6 +196,7 @@ impl World {
             self.note(|| format!("#{sequence} {record:?}"));
             let entry = Entry { sequence, at, node: id.clone(), record };
             self.checkers.recorded(self.now, &entry);
+            self.coverage.recorded(&entry.record);
             self.ledger.push(entry.clone());
             entries.push(entry);
         }

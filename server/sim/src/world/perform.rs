@@ -120,10 +120,12 @@ impl World {
             match effect {
                 SimEffect::LiftStatus { lift, status } => self.checkers.scanned(&lift, &status),
                 SimEffect::Radio { vehicle, up: true } => {
+                    self.coverage.radio(self.now, &vehicle, true);
                     self.post.send(self.now + CONNECT_TIME, Parcel::Connect { vehicle });
                 }
                 SimEffect::Radio { vehicle, up: false } => {
                     self.note(|| format!("{vehicle} is out of reach"));
+                    self.coverage.radio(self.now, &vehicle, false);
                     self.disconnect(&vehicle);
                 }
                 SimEffect::VehicleSend { vehicle, message } => self.hear_vehicle(vehicle, message),

@@ -1,0 +1,45 @@
+//! `hoistway lab`: whole sites in virtual time, from the command line. The lab itself is the crate `sim`; here are
+//! only words, progress and exit codes.
+
+mod blind_zone;
+mod progress;
+mod replay;
+mod safeguards;
+mod seeds;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use progress::Progress;
+
+/// What the lab can be asked.
+#[derive(Debug, Subcommand)]
+pub enum Lab {
+    /// Random worlds with random faults under the checkers; a failure is shrunk and told with its seed.
+    #[command(after_help = seeds::HELP)]
+    Seeds(seeds::Args),
+    /// Step through one random world, line by line.
+    #[command(after_help = replay::HELP)]
+    Replay(replay::Args),
+    /// Take each safeguard away in turn and show how soon chance finds the accident that it prevents.
+    #[command(after_help = safeguards::HELP)]
+    Safeguards(safeguards::Args),
+    /// Thousands of rides through cars without radio: how soon vehicles are back, what is sent again.
+    #[command(after_help = blind_zone::HELP)]
+    BlindZone(blind_zone::Args),
+}
+
+/// Does what was asked.
+///
+/// # Errors
+/// Output that cannot be written.
+pub fn run(lab: Lab) -> anyhow::Result<ExitCode> {
+    let mut progress = Progress::new();
+    match lab {
+        Lab::Seeds(args) => seeds::run(&args, &mut progress),
+        Lab::Replay(args) => replay::run(&args),
+        Lab::Safeguards(args) => safeguards::run(&args, &mut progress),
+        Lab::BlindZone(args) => blind_zone::run(&args, &mut progress),
+    }
+}
