@@ -179,7 +179,8 @@ impl Channel {
         if before.is_some_and(|(boot, _)| boot != status.boot) {
             self.log.push(format!("the PLC has restarted: its boot counter is {}", status.boot));
         }
-        if before != Some((status.boot, status.heartbeat)) {
+        let scanned = before != Some((status.boot, status.heartbeat));
+        if scanned {
             self.alive_at = now.mono;
         }
         self.newest = Some((status, now.mono));
@@ -187,7 +188,7 @@ impl Channel {
         if self.connection_at(now) == Connection::Frozen {
             self.begin_settling_anew();
         }
-        self.judge(now);
+        self.judge(scanned, now);
     }
 
     pub(super) fn read_failed(&mut self, reason: &str) {
@@ -230,7 +231,7 @@ impl Channel {
         }
         let flight = flight.clone();
         match result {
-            WriteResult::Confirmed => self.judge(now),
+            WriteResult::Confirmed => self.judge(false, now),
             WriteResult::NotSent => self.settle(flight, Verdict::NotSent),
             WriteResult::Unknown => self.doubt(flight),
         }
@@ -261,8 +262,8 @@ impl Channel {
         self.concluded.pop_front()
     }
 
-    /// What the newest read says about the command in flight.
-    fn judge(&mut self, now: Now) {
+    /// What the newest read says about the command in flight, and whether that read has just come and shows a new scan.
+    fn judge(&mut self, scanned: bool, now: Now) {
         let Some((status, _)) = &self.newest else { return };
         match &mut self.phase {
             Phase::Idle => {}
@@ -282,11 +283,12 @@ impl Channel {
                 let same_boot =
                     status.boot == flight.plc_boot || !self.safeguards.holds(Safeguard::BootCounter);
                 let since = *good_since.get_or_insert(now.mono);
-                // This very read shows a new scan: a scan that was held up would still have taken the command.
-                let scanned = self.alive_at == now.mono;
+                // A scan that was held up would still have taken the command.
                 let settled = scanned && now.mono.since(since) >= PLC_SETTLE;
-                // After a restart of the PLC its echo says nothing: only a lift that stands as before did not move.
-                let untouched = same_boot || status.levelled && status.expectation() == flight.expects;
+                // After a restart of the PLC its echo says nothing: only a lift that stands as before, and that has
+                // nothing under way, did not move and will not.
+                let rests = status.levelled && status.accepted == status.completed;
+                let untouched = same_boot || rests && status.expectation() == flight.expects;
                 let flight = flight.clone();
                 if same_boot && status.accepted == flight.number {
                     self.settle(flight, Verdict::Ran);

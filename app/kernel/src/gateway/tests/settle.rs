@@ -83,6 +83,21 @@ fn reads_of_a_frozen_plc_settle_nothing() {
     assert_eq!(bench.news(), [RAN], "thawed, it runs what lay in its registers");
 }
 
+/// A connection that is up again says nothing about the scan behind it.
+#[test]
+fn a_frozen_plc_behind_a_broken_connection_settles_nothing() {
+    let mut bench = doubtful();
+    bench.read_failed();
+    for _ in 0..20 {
+        bench.ms += LIFT_POLL_PERIOD.0;
+        bench.read_frozen();
+    }
+    assert_eq!(bench.news(), Vec::<String>::new(), "a PLC that does not scan may still have the command");
+    bench.ms += LIFT_POLL_PERIOD.0;
+    bench.echo(1);
+    assert_eq!(bench.news(), [RAN]);
+}
+
 #[test]
 fn a_write_that_was_not_sent_is_told_so_and_the_next_one_goes() {
     let mut bench = Bench::ready();
@@ -117,6 +132,26 @@ fn a_restart_of_the_plc_makes_its_echo_worthless() {
     assert_eq!(bench.news(), Vec::<String>::new());
     bench.run(LIFT_POLL_PERIOD);
     assert_eq!(bench.news(), [NOT_SENT], "the lift stands as before the write");
+}
+
+/// It restarted just before the write, and no read had shown that yet: the command lay in its new registers.
+#[test]
+fn a_restarted_plc_that_has_something_under_way_stays_in_doubt() {
+    let mut bench = Bench::ready();
+    bench.status.boot = 2;
+    bench.open("C1");
+    bench.look();
+    bench.run(LIFT_POLL_PERIOD);
+    assert_eq!(bench.news(), [UNKNOWN]);
+    bench.run(Millis(PLC_SETTLE.0 - LIFT_POLL_PERIOD.0));
+    bench.status.accepted = 1;
+    bench.run(PLC_SETTLE);
+    assert_eq!(bench.news(), Vec::<String>::new(), "the door is about to open");
+    bench.status.completed = 1;
+    bench.status.door = DoorState::Open;
+    bench.run(PLC_SETTLE);
+    assert_eq!(bench.news(), Vec::<String>::new());
+    assert_eq!(bench.reading().verifying, Some(fixture::command_id("C1")));
 }
 
 #[test]
