@@ -171,7 +171,9 @@ impl Control {
     /// What was reported, as far as the task can still take it. The rest is a repeat or late and changes nothing.
     fn reported_records(&mut self, id: &TaskId) -> Vec<Record> {
         let Some(line) = self.reported.remove(id) else { return Vec::new() };
-        let Some(task) = self.book.tasks.get(id) else { return Vec::new() };
+        // Each word was about the command that was under way when it came, and that one may be done by now.
+        let under_way = self.book.tasks.get(id).filter(|it| it.under_way().is_some());
+        let Some(task) = under_way else { return Vec::new() };
         let mut state = task.state.clone();
         let mut records = Vec::new();
         let mut done = false;

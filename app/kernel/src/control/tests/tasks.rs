@@ -232,6 +232,27 @@ fn a_refused_command_waits_for_a_passing_reason_and_for_a_person_otherwise() {
     }
 }
 
+/// The vehicle contradicts itself while the ledger still writes that the command is done.
+#[test]
+fn a_word_about_a_command_that_is_done_changes_nothing() {
+    for fails in [false, true] {
+        let mut bench = Bench::ready();
+        let task = bench.place("A1", "A2");
+        let pick = bench.command();
+        bench.take(&pick);
+        bench.ledger = Ledger::Holds;
+        bench.finish(&pick);
+        if fails {
+            bench.report(&pick, Progress::Failed { reason: "fork jammed".to_owned() });
+        } else {
+            bench.ack(&pick, AckVerdict::Refused { reason: VehicleRefusal::NotThere });
+        }
+        bench.let_go();
+        let next = bench.command();
+        assert_eq!(bench.state(&task).command(), Some(&next.id), "fails: {fails}");
+    }
+}
+
 #[test]
 fn a_reported_failure_ends_the_task_and_alarms_while_the_load_is_aboard() {
     let mut bench = Bench::ready();
