@@ -21,6 +21,7 @@ pub mod checkers;
 pub mod fault;
 pub mod seeds;
 pub mod sites;
+pub mod speed;
 pub mod world;
 
 #[cfg(test)]

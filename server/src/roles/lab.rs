@@ -6,6 +6,7 @@ mod progress;
 mod replay;
 mod safeguards;
 mod seeds;
+mod speed;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,9 @@ pub enum Lab {
     /// Thousands of rides through cars without radio: how soon vehicles are back, what is sent again.
     #[command(after_help = blind_zone::HELP)]
     BlindZone(blind_zone::Args),
+    /// How many times faster than the clock virtual time goes.
+    #[command(after_help = speed::HELP)]
+    Speed(speed::Args),
 }
 
 /// Does what was asked.
@@ -41,5 +45,6 @@ pub fn run(lab: Lab) -> anyhow::Result<ExitCode> {
         Lab::Replay(args) => replay::run(&args),
         Lab::Safeguards(args) => safeguards::run(&args, &mut progress),
         Lab::BlindZone(args) => blind_zone::run(&args, &mut progress),
+        Lab::Speed(args) => speed::run(&args, &mut progress),
     }
 }

@@ -1,9 +1,9 @@
 //! Memory against ledger, and what was shown bit by bit against what is shown at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::control::{Control, NodeConfig};
-use kernel::ids::NodeId;
+use kernel::ids::{AlarmId, LiftId, NodeId, TaskId, VehicleId};
 use kernel::plant::Plant;
 use kernel::wire::ledger::Entry;
 use kernel::wire::live::Change;
@@ -11,16 +11,27 @@ use kernel::wire::live::Change;
 /// What somebody sees who has watched a node since its start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Screen {
-    shown: BTreeMap<String, Change>,
+    shown: BTreeMap<Thing, Change>,
+}
+
+/// What a change is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Thing {
+    Node(NodeId),
+    Vehicle(VehicleId),
+    Lift(LiftId),
+    Order(TaskId),
+    Task(TaskId),
+    Alarm(AlarmId),
 }
 
 impl Screen {
     pub(super) fn take(&mut self, change: Change) {
-        let (key, gone) = key(&change);
+        let (thing, gone) = about(&change);
         if gone {
-            self.shown.remove(&key);
+            self.shown.remove(&thing);
         } else {
-            self.shown.insert(key, change);
+            self.shown.insert(thing, change);
         }
     }
 
@@ -30,25 +41,23 @@ impl Screen {
         for change in snapshot {
             fresh.take(change);
         }
-        let names: std::collections::BTreeSet<&String> =
-            self.shown.keys().chain(fresh.shown.keys()).collect();
-        let mut differing = names.into_iter().filter(|name| self.shown.get(*name) != fresh.shown.get(*name));
-        differing.next().map(|name| {
-            format!("{name}: watched {:?}, fresh {:?}", self.shown.get(name), fresh.shown.get(name))
-        })
+        let things: BTreeSet<&Thing> = self.shown.keys().chain(fresh.shown.keys()).collect();
+        let differing = things.into_iter().find(|thing| self.shown.get(*thing) != fresh.shown.get(*thing))?;
+        let (watched, fresh) = (self.shown.get(differing), fresh.shown.get(differing));
+        Some(format!("{differing:?}: watched {watched:?}, fresh {fresh:?}"))
     }
 }
 
-fn key(change: &Change) -> (String, bool) {
+fn about(change: &Change) -> (Thing, bool) {
     match change {
-        Change::Node(view) => (format!("node {}", view.id), false),
-        Change::Vehicle(view) => (format!("vehicle {}", view.id), false),
-        Change::Lift(view) => (format!("lift {}", view.id), false),
-        Change::Order(view) => (format!("order {}", view.task), false),
-        Change::Task(view) => (format!("task {}", view.id), false),
-        Change::TaskForgotten(id) => (format!("task {id}"), true),
-        Change::Alarm(view) => (format!("alarm {}", view.id), false),
-        Change::AlarmGone(id) => (format!("alarm {id}"), true),
+        Change::Node(view) => (Thing::Node(view.id.clone()), false),
+        Change::Vehicle(view) => (Thing::Vehicle(view.id.clone()), false),
+        Change::Lift(view) => (Thing::Lift(view.id.clone()), false),
+        Change::Order(view) => (Thing::Order(view.task.clone()), false),
+        Change::Task(view) => (Thing::Task(view.id.clone()), false),
+        Change::TaskForgotten(id) => (Thing::Task(id.clone()), true),
+        Change::Alarm(view) => (Thing::Alarm(view.id.clone()), false),
+        Change::AlarmGone(id) => (Thing::Alarm(id.clone()), true),
     }
 }
 

@@ -1,29 +1,72 @@
 //! Random worlds.
 
-use sim::seeds::{RandomWorld, SPAN_DEFAULT, Tally, shrink};
+use std::fmt::Write as _;
+
+use kernel::safeguard::Safeguard;
+use sim::fault::FaultFamily;
+use sim::seeds::{RandomWorld, Reach, SPAN_DEFAULT, Tally, shrink};
 
 const WORLDS: u64 = 200;
+/// Each kind of fault is in at least so many percent of them.
+const FAMILY_PERCENT_MIN: u64 = 20;
+
+fn draw(seed: u64) -> RandomWorld {
+    RandomWorld::draw(seed, SPAN_DEFAULT).expect("a world")
+}
 
 #[test]
 fn random_worlds_keep_every_promise() {
     let mut tally = Tally::default();
     for seed in 1..=WORLDS {
-        let world = RandomWorld::draw(seed, SPAN_DEFAULT).expect("a world");
-        tally.add(&world.run().1);
+        tally.add(&draw(seed).run().1);
     }
-    for (seed, v) in &tally.failed {
-        eprintln!("{seed} {}", v.to_string().chars().take(150).collect::<String>());
+    for family in FaultFamily::ALL {
+        let worlds = tally.families.get(&family).copied().unwrap_or_default();
+        assert!(worlds * 100 >= WORLDS * FAMILY_PERCENT_MIN, "{family:?} is in {worlds} worlds");
     }
-    if let Some((seed, _)) = tally.failed.first() {
-        let world = RandomWorld::draw(*seed, SPAN_DEFAULT).expect("a world");
-        let shrunk = shrink(&world).expect("it failed");
-        let (replayed, _) = shrunk.world.clone().logged().run();
-        let tail = replayed.log().iter().rev().take(400).rev().cloned().collect::<Vec<_>>().join("\n");
-        panic!(
-            "seed {seed} of {}: {}\n{:#?}\n{tail}",
-            tally.failed.len(),
-            shrunk.violation,
-            shrunk.world.config.faults
-        );
+    let mut found = String::new();
+    for (seed, violation) in &tally.failed {
+        writeln!(found, "hoistway lab replay {seed} --shrunk: {violation}").expect("a string");
     }
+    assert!(tally.failed.is_empty(), "{found}");
+    let [planned, completed, ..] = tally.orders;
+    assert!(completed * 10 >= planned * 8, "{completed} of {planned} orders completed");
+}
+
+#[test]
+fn one_seed_gives_one_log_to_the_byte() {
+    for seed in 1..=10 {
+        let logs = [1, 2].map(|_| draw(seed).logged().run().0.log().join("\n"));
+        assert!(logs[0].lines().count() > 20, "seed {seed} logs too little");
+        assert_eq!(logs[0], logs[1], "seed {seed}");
+    }
+    assert_ne!(draw(1).logged().run().0.log(), draw(2).logged().run().0.log());
+}
+
+/// The seed of each safeguard that chance reaches; `hoistway lab safeguards` finds others when worlds are drawn anew.
+#[test]
+fn each_safeguard_is_missed_when_it_is_away() {
+    for safeguard in Safeguard::ALL {
+        if let Reach::Seed(seed) = Reach::of(safeguard) {
+            assert_eq!(draw(seed).run().1.violation, None, "seed {seed} with all safeguards");
+            let found = draw(seed).without(safeguard).run().1.violation;
+            assert!(found.is_some(), "seed {seed} does not miss {}", safeguard.name());
+        }
+    }
+}
+
+#[test]
+fn a_failure_is_shrunk_to_what_it_needs() {
+    let Reach::Seed(seed) = Reach::of(Safeguard::LinkFence) else { panic!("chance reaches it") };
+    let world = draw(seed).without(Safeguard::LinkFence);
+    let shrunk = shrink(&world).expect("it fails");
+    let (before, after) = (world.config.faults.len(), shrunk.world.config.faults.len());
+    assert!(after < before, "{after} of {before} faults are left");
+    for idx in 0..after {
+        let mut fewer = shrunk.world.clone();
+        fewer.config.faults.remove(idx);
+        let same = fewer.run().1.violation.is_some_and(|it| it.checker == shrunk.violation.checker);
+        assert!(!same, "fault {idx} is not needed");
+    }
+    assert!(shrink(&draw(seed)).is_none(), "nothing to shrink in a world that keeps its promises");
 }
