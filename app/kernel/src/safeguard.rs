@@ -36,6 +36,10 @@ pub enum Safeguard {
     BootCounter,
     /// Gateway: registers whose heartbeat stands still are no reads (A16).
     FrozenRegisters,
+    /// Gateway and control: nothing is sent to a lift that does not serve vehicles (A16).
+    VehicleMode,
+    /// Every machine: spans run on a clock that nobody sets (A5). The kernel is given that clock; the lab takes it away.
+    SteadyClock,
     /// Control: in or out of the car is what sensor and vehicle both say (B4).
     TwoChannels,
     /// Control: one session holds a lift (B1).
@@ -48,7 +52,7 @@ pub enum Safeguard {
 
 impl Safeguard {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -64,6 +68,8 @@ impl Safeguard {
         Self::Verifying,
         Self::BootCounter,
         Self::FrozenRegisters,
+        Self::VehicleMode,
+        Self::SteadyClock,
         Self::TwoChannels,
         Self::OneSession,
         Self::Reconciliation,

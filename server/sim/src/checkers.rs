@@ -14,7 +14,7 @@ use kernel::ids::{CommandId, GatewayId, LiftId, NodeId, VehicleId};
 use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::Mono;
-use kernel::wire::gateway::{GatewayCommand, Outcome};
+use kernel::wire::gateway::{LiftCommand, Outcome};
 use kernel::wire::ledger::Entry;
 use kernel::wire::live::Change;
 use kernel::wire::vehicle::VehicleCommand;
@@ -37,8 +37,10 @@ pub enum Checker {
     DoorReversals,
     /// Each load is moved exactly once (C16).
     LoadMovedOnce,
-    /// Nothing is executed under a stale token or generation (A7, C10).
+    /// Nothing is executed under a stale token or generation, or on a stale view (A7, A10, C10).
     NothingStale,
+    /// Nothing is sent to a PLC that stands still, or to a lift that does not serve vehicles (A16).
+    NothingOutOfService,
     /// Nothing is executed twice (A11, C6).
     NothingTwice,
     /// Nothing is sent while what an earlier command did is unknown (A12).
@@ -53,6 +55,8 @@ pub enum Checker {
     DeltasEqualState,
     /// No waiter is overtaken more than three times.
     NobodyOvertaken,
+    /// A lift is one ride's at a time (B1).
+    OneRide,
 }
 
 impl Checker {
@@ -64,6 +68,7 @@ impl Checker {
             Self::DoorReversals => "door_reversals",
             Self::LoadMovedOnce => "load_moved_once",
             Self::NothingStale => "nothing_stale",
+            Self::NothingOutOfService => "nothing_out_of_service",
             Self::NothingTwice => "nothing_twice",
             Self::NothingWhileVerifying => "nothing_while_verifying",
             Self::VerdictTrue => "verdict_true",
@@ -71,6 +76,7 @@ impl Checker {
             Self::ReplayEqualsMemory => "replay_equals_memory",
             Self::DeltasEqualState => "deltas_equal_state",
             Self::NobodyOvertaken => "nobody_overtaken",
+            Self::OneRide => "one_ride",
         }
     }
 }
@@ -136,12 +142,19 @@ impl Checkers {
         }
     }
 
-    /// A gateway was handed a command.
-    pub(crate) fn gateway_hears(&mut self, _gateway: &GatewayId, command: &GatewayCommand) {
-        if let GatewayCommand::Lift(command) = command
-            && let Some(watch) = self.lifts.get_mut(&command.lift)
-        {
-            watch.heard(command);
+    /// A gateway has started, and has read nothing yet.
+    pub(crate) fn gateway_started(&mut self, gateway: &GatewayId) {
+        for (id, watch) in &mut self.lifts {
+            if self.plant.lifts.get(id).is_some_and(|it| it.gateway == *gateway) {
+                watch.read_failed();
+            }
+        }
+    }
+
+    /// A node sent a command to a lift.
+    pub(crate) fn lift_commanded(&mut self, now: Mono, command: &LiftCommand) {
+        if let Some(watch) = self.lifts.get_mut(&command.lift) {
+            watch.sent(now, command);
         }
     }
 
@@ -153,7 +166,7 @@ impl Checkers {
         block: CommandBlock,
         command: Option<&CommandId>,
     ) {
-        let found = self.lifts.get_mut(lift).map(|it| it.writes(block, command)).unwrap_or_default();
+        let found = self.lifts.get_mut(lift).map(|it| it.writes(now, block, command)).unwrap_or_default();
         self.report_all(now, found);
     }
 
@@ -164,13 +177,17 @@ impl Checkers {
         }
         let found = commands::against_the_ride(&self.plant, lift, block, sim);
         self.report_all(now, found.map(|detail| (Checker::NoContradiction, detail)));
+        let found = self.lifts.get(lift).and_then(|it| it.out_of_service(now));
+        self.report_all(now, found.map(|detail| (Checker::NothingOutOfService, format!("{lift} {detail}"))));
     }
 
-    /// A PLC has scanned.
-    pub(crate) fn scanned(&mut self, lift: &LiftId, status: &LiftStatus) {
-        if let Some(watch) = self.lifts.get_mut(lift) {
-            watch.scanned(status);
-        }
+    /// A PLC has scanned, or was due to; true when it shows a command that it did not show before.
+    pub(crate) fn scanned(&mut self, now: Mono, lift: &LiftId, status: &LiftStatus) -> bool {
+        let Some(watch) = self.lifts.get_mut(lift) else { return false };
+        let took = watch.scanned(now, status);
+        let found = if took { watch.ran_after_all() } else { None };
+        self.report_all(now, found.map(|detail| (Checker::VerdictTrue, detail)));
+        took
     }
 
     /// A gateway was told how a write went on the wire.
@@ -231,7 +248,7 @@ impl Checkers {
     /// The ledger has an entry more.
     pub(crate) fn recorded(&mut self, now: Mono, entry: &Entry) {
         let found = self.line.recorded(entry);
-        self.report_all(now, found.map(|detail| (Checker::NobodyOvertaken, detail)));
+        self.report_all(now, found);
     }
 
     /// A node showed a change.

@@ -20,6 +20,7 @@ use kernel::control::{Control, NodeConfig};
 use kernel::gateway::{Gateway, Marks};
 use kernel::ids::{LiftId, NodeId, VehicleId};
 use kernel::plant::Plant;
+use kernel::safeguard::Safeguard;
 use kernel::time::{Millis, Mono};
 use kernel::wire::ledger::Entry;
 use kernel::wire::vehicle::VehicleCommand;
@@ -128,13 +129,14 @@ impl World {
     }
 
     fn set_up_machines(&mut self) {
+        let steady = self.config.safeguards.holds(Safeguard::SteadyClock);
         for id in self.config.nodes.clone() {
-            let clock = Clock::new(self.rng.within(0..=1_000_000));
+            let clock = Clock::new(self.rng.within(0..=1_000_000), steady);
             self.nodes.push(NodeMachine { id, clock, control: None, life: 0 });
             self.start_node(self.nodes.len() - 1);
         }
         for id in self.config.plant.gateways.clone() {
-            let clock = Clock::new(self.rng.within(0..=1_000_000));
+            let clock = Clock::new(self.rng.within(0..=1_000_000), steady);
             self.gateways.push(GatewayMachine { id, clock, marks: Marks::default(), gateway: None, life: 0 });
             self.start_gateway(self.gateways.len() - 1);
         }
@@ -309,6 +311,7 @@ impl World {
         machine.life += 1;
         machine.gateway = Some(gateway.under(safeguards));
         let id = machine.id.clone();
+        self.checkers.gateway_started(&id);
         self.note(|| format!("gateway {id} starts"));
         self.drain_gateway(idx);
     }

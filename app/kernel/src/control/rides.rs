@@ -209,7 +209,8 @@ impl Control {
         let fresh = age <= LIFT_READ_AGE_MAX && ear.reading.connection == Connection::Up;
         let quiet = ear.reading.verifying.is_none() && !self.is_verifying(lift);
         let status = ear.reading.status.as_ref()?;
-        (fresh && quiet && status.mode == LiftMode::Vehicle && status.fault == 0).then_some(status)
+        let serves = status.mode == LiftMode::Vehicle || !self.safeguards.holds(Safeguard::VehicleMode);
+        (fresh && quiet && serves && status.fault == 0).then_some(status)
     }
 
     /// The vehicle's own word that it is in the car, clear of the sill.

@@ -50,11 +50,12 @@ pub fn admit(
     if view.verifying {
         return Err(GatewayRefusal::Verifying);
     }
-    if status.mode != LiftMode::Vehicle || status.fault != 0 {
+    let holds = |safeguard| view.safeguards.holds(safeguard);
+    let elsewhere = status.mode != LiftMode::Vehicle && holds(Safeguard::VehicleMode);
+    if elsewhere || status.fault != 0 {
         return Err(GatewayRefusal::OutOfService);
     }
     fenced(command, marks, claims, status, view.safeguards)?;
-    let holds = |safeguard| view.safeguards.holds(safeguard);
     if holds(Safeguard::ReadAge) && !named_read_is_fresh(command, view, now) {
         return Err(GatewayRefusal::StaleRead);
     }

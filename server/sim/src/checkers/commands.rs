@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{CommandId, Generation, LiftId, NodeId};
 use kernel::lease::{FencingToken, LeaseNonce};
-use kernel::lift::{LiftAction, LiftStatus};
+use kernel::lift::{Expectation, LiftAction, LiftMode, LiftStatus};
 use kernel::plant::Plant;
-use kernel::time::Mono;
-use kernel::timing::{PLC_FROZEN, PLC_SETTLE};
+use kernel::time::{Millis, Mono};
+use kernel::timing::{LIFT_POLL_PERIOD, LIFT_READ_AGE_MAX, PLC_FROZEN, PLC_SETTLE};
 use kernel::wire::gateway::{LiftCommand, Outcome, Verdict};
 
 use super::Checker;
@@ -17,6 +17,8 @@ use crate::vehicle::RideStage;
 
 /// Commands of one lift that are remembered with what they carried.
 const COMMANDS_MAX: usize = 128;
+/// What a read shows is known to its gateway by the next poll, and acted upon by the one after.
+const NOTICED_AFTER: Millis = LIFT_POLL_PERIOD.times(2);
 /// Numbers that a PLC took in one boot and that are remembered.
 const TAKEN_MAX: usize = 128;
 
@@ -27,6 +29,8 @@ struct Carried {
     token: FencingToken,
     holder: (NodeId, LeaseNonce),
     session: Generation,
+    expects: Expectation,
+    sent: Mono,
 }
 
 /// The last block that went to a PLC.
@@ -61,18 +65,29 @@ pub(super) struct LiftWatch {
     /// Numbers that the PLC took, with its boot.
     taken: VecDeque<(u16, u16)>,
     newest: Option<LiftStatus>,
+    /// Commands that were told as not run.
+    denied: VecDeque<CommandId>,
+    /// What the gateway read last.
+    view: Option<Expectation>,
+    /// Since when it has read without a failure.
+    reads_since: Option<Mono>,
+    /// Since when the PLC shows this heartbeat, and since when it serves vehicles or does not.
+    beat: Option<(u16, Mono)>,
+    serves: Option<(bool, Mono)>,
     contradictions: u64,
     reversals: bool,
     crowded: bool,
 }
 
 impl LiftWatch {
-    pub(super) fn heard(&mut self, command: &LiftCommand) {
+    pub(super) fn sent(&mut self, now: Mono, command: &LiftCommand) {
         self.carried.push_back(Carried {
             id: command.id.clone(),
             token: command.token,
             holder: (command.holder.clone(), command.nonce),
             session: command.session.generation,
+            expects: command.expects.clone(),
+            sent: now,
         });
         if self.carried.len() > COMMANDS_MAX {
             self.carried.pop_front();
@@ -81,6 +96,7 @@ impl LiftWatch {
 
     pub(super) fn writes(
         &mut self,
+        now: Mono,
         block: CommandBlock,
         command: Option<&CommandId>,
     ) -> Vec<(Checker, String)> {
@@ -91,7 +107,8 @@ impl LiftWatch {
         }
         let carried = self.carried.iter().find(|it| Some(&it.id) == command).cloned();
         if let Some(carried) = carried {
-            found.extend(self.is_stale(&carried).map(|detail| (Checker::NothingStale, detail)));
+            let stale = self.is_stale(&carried).or_else(|| self.sees_the_past(&carried, now));
+            found.extend(stale.map(|detail| (Checker::NothingStale, detail)));
             if self.written.iter().any(|it| it.command == carried.id && self.took(it)) {
                 found.push((Checker::NothingTwice, format!("{} is written again", carried.id)));
             }
@@ -120,14 +137,58 @@ impl LiftWatch {
         stale.then(|| format!("{} is of session generation {}", carried.id, carried.session))
     }
 
-    pub(super) fn scanned(&mut self, status: &LiftStatus) {
-        if self.taken.back() != Some(&(status.accepted, status.boot)) && status.accepted != 0 {
+    /// It was decided longer ago than a read may be old, or on a view that is no longer true.
+    fn sees_the_past(&self, carried: &Carried, now: Mono) -> Option<String> {
+        let age = now.since(carried.sent);
+        if age > LIFT_READ_AGE_MAX {
+            return Some(format!("{} is written {age} after it was decided", carried.id));
+        }
+        let view = self.view.as_ref().filter(|it| **it != carried.expects)?;
+        Some(format!("{} expects {:?} and the lift shows {view:?}", carried.id, carried.expects))
+    }
+
+    /// True when the PLC shows a command that it did not show before.
+    pub(super) fn scanned(&mut self, now: Mono, status: &LiftStatus) -> bool {
+        let took = self.taken.back() != Some(&(status.accepted, status.boot)) && status.accepted != 0;
+        if took {
             self.taken.push_back((status.accepted, status.boot));
             if self.taken.len() > TAKEN_MAX {
                 self.taken.pop_front();
             }
         }
         self.newest = Some(status.clone());
+        if self.beat.is_none_or(|(beat, _)| beat != status.heartbeat) {
+            self.beat = Some((status.heartbeat, now));
+        }
+        let serves = status.mode == LiftMode::Vehicle;
+        if self.serves.is_none_or(|(served, _)| served != serves) {
+            self.serves = Some((serves, now));
+        }
+        took
+    }
+
+    /// A command that was told as not run is one of those that the PLC took.
+    pub(super) fn ran_after_all(&self) -> Option<String> {
+        let (number, boot) = self.taken.back()?;
+        let written = self.written.iter().rev().find(|it| it.number == *number && it.before.boot == *boot)?;
+        let id = &written.command;
+        self.denied.contains(id).then(|| format!("{id} was told as not run and runs"))
+    }
+
+    /// Why nothing may be written, as far as a gateway can know it that reads five times a second.
+    pub(super) fn out_of_service(&self, now: Mono) -> Option<String> {
+        let reading = now.since(self.reads_since?);
+        if let Some((false, since)) = self.serves
+            && now.since(since).min(reading) > NOTICED_AFTER
+        {
+            return Some(format!("is written {} after it ceased to serve vehicles", now.since(since)));
+        }
+        let (_, since) = self.beat?;
+        let still = now.since(since);
+        // After a failure the PLC counts as up only after it was read steadily, and as frozen a while later.
+        let known = reading > PLC_SETTLE + PLC_FROZEN + NOTICED_AFTER;
+        (known && still > PLC_FROZEN + NOTICED_AFTER)
+            .then(|| format!("is written after {still} without a scan"))
     }
 
     /// A block reached the PLC, which shows this at that moment.
@@ -162,6 +223,8 @@ impl LiftWatch {
 
     /// A write is known by its echo, or when the PLC has scanned and been read for as long as it needs to settle.
     pub(super) fn read(&mut self, now: Mono, status: &LiftStatus) {
+        self.view = Some(status.expectation());
+        self.reads_since.get_or_insert(now);
         let Some(flight) = self.flight.as_mut().filter(|it| !it.known) else { return };
         if status.heartbeat != flight.beats.0 {
             flight.beats = (status.heartbeat, now);
@@ -174,6 +237,7 @@ impl LiftWatch {
     }
 
     pub(super) fn read_failed(&mut self) {
+        self.reads_since = None;
         if let Some(flight) = self.flight.as_mut() {
             flight.good_since = None;
         }
@@ -182,6 +246,12 @@ impl LiftWatch {
     /// Why an outcome is not true.
     pub(super) fn told(&mut self, outcome: &Outcome) -> Option<String> {
         let command = &outcome.command;
+        if matches!(outcome.verdict, Verdict::NotSent | Verdict::Expired | Verdict::Refused { .. }) {
+            self.denied.push_back(command.clone());
+            if self.denied.len() > COMMANDS_MAX {
+                self.denied.pop_front();
+            }
+        }
         let tries = || self.written.iter().filter(|it| it.command == *command);
         let taken = tries().any(|it| self.took(it));
         let ran = tries().any(|it| self.took(it) && !self.left_no_trace(it));

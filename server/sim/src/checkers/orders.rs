@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kernel::ids::{LiftId, SessionId};
 use kernel::wire::ledger::{Entry, Record, SessionPhase};
 
+use super::Checker;
 use crate::plant::SimPlant;
 
 /// More than so often nobody is overtaken.
@@ -15,22 +16,25 @@ const OVERTAKEN_MAX: u32 = 3;
 pub(super) struct LineWatch {
     /// In the order of arrival, with how often each was overtaken.
     waiting: Vec<(SessionId, LiftId, u32)>,
+    /// Whose lifts are whose.
+    granted: BTreeMap<SessionId, LiftId>,
 }
 
 impl LineWatch {
-    /// Takes an entry; says who was overtaken too often by it.
-    pub(super) fn recorded(&mut self, entry: &Entry) -> Option<String> {
+    /// Takes an entry; says who was overtaken too often by it, and which lift is now two rides'.
+    pub(super) fn recorded(&mut self, entry: &Entry) -> Vec<(Checker, String)> {
         match &entry.record {
             Record::SessionRequested { session, lift, .. } => {
                 self.waiting.push((session.clone(), lift.clone(), 0));
-                None
+                Vec::new()
             }
             Record::SessionChanged { session, phase: SessionPhase::Granted, .. } => self.granted(session),
             Record::SessionChanged {
                 session, phase: SessionPhase::Released | SessionPhase::Forced, ..
             } => {
                 self.waiting.retain(|(id, _, _)| id != session);
-                None
+                self.granted.remove(session);
+                Vec::new()
             }
             Record::SessionChanged { .. }
             | Record::NodeStarted { .. }
@@ -42,22 +46,27 @@ impl LineWatch {
             | Record::LinkOpened { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
-            | Record::DifferenceFound { .. } => None,
+            | Record::DifferenceFound { .. } => Vec::new(),
         }
     }
 
-    fn granted(&mut self, session: &SessionId) -> Option<String> {
-        let place = self.waiting.iter().position(|(id, _, _)| id == session)?;
+    fn granted(&mut self, session: &SessionId) -> Vec<(Checker, String)> {
+        let Some(place) = self.waiting.iter().position(|(id, _, _)| id == session) else { return Vec::new() };
         let (_, lift, _) = self.waiting.remove(place);
-        let mut found = None;
+        let holder = self.granted.iter().find(|(_, held)| **held == lift).map(|(holder, _)| holder);
+        let mut found: Vec<_> = holder
+            .map(|it| (Checker::OneRide, format!("{lift} is granted to {session} while {it} holds it")))
+            .into_iter()
+            .collect();
         for (id, waits_for, overtaken) in self.waiting.iter_mut().take(place) {
             if *waits_for == lift {
                 *overtaken += 1;
                 if *overtaken > OVERTAKEN_MAX {
-                    found = Some(format!("{id} was overtaken {overtaken} times"));
+                    found.push((Checker::NobodyOvertaken, format!("{id} was overtaken {overtaken} times")));
                 }
             }
         }
+        self.granted.insert(session.clone(), lift);
         found
     }
 }

@@ -27,11 +27,8 @@ impl World {
     pub(super) fn deliver(&mut self, place: u64, parcel: Parcel) {
         match parcel {
             Parcel::ToNode { node, life, event } => self.to_node(place, node, life, event),
-            Parcel::ToGateway { gateway, life, command } => {
-                if let Some(machine) = self.gateways.get(gateway).filter(|it| it.life == life) {
-                    self.checkers.gateway_hears(&machine.id, &command);
-                    self.with_gateway(gateway, gateway::Event::Commanded(command));
-                }
+            Parcel::ToGateway { gateway, command } => {
+                self.with_gateway(gateway, gateway::Event::Commanded(command));
             }
             Parcel::ToVehicle(command) => self.to_broker(*command),
             Parcel::OverRadio { command, connection } => self.over_radio(*command, connection),
@@ -166,6 +163,7 @@ impl World {
                 if ack.verdict == AckVerdict::Accepted {
                     self.checkers.vehicle_accepted(&vehicle, &ack.command, connection);
                 }
+                self.note(|| format!("{vehicle} answers {} {:?}", ack.command, ack.verdict));
                 (Road::VehicleAnswer, Event::Acknowledged(ack))
             }
             VehicleMessage::Report(report) => {

@@ -11,15 +11,20 @@ pub(super) struct Clock {
     /// Its own clock began so long before the world: readings of two machines cannot be compared.
     origin: u64,
     wall_step_ms: i64,
+    /// Its spans run on a clock that nobody sets; otherwise on the wall clock, as programs do that know no better.
+    steady: bool,
     paused_until: Option<Mono>,
 }
+
+/// Every machine had been up for so long before the world began, so that a clock set back still shows a time.
+const UPTIME_MS: u64 = 10_000_000;
 
 /// The wall clocks of a world begin on 1 January 2026.
 const WALL_START_MS: i64 = 1_767_225_600_000;
 
 impl Clock {
-    pub(super) fn new(origin: u64) -> Self {
-        Self { origin, wall_step_ms: 0, paused_until: None }
+    pub(super) fn new(origin: u64, steady: bool) -> Self {
+        Self { origin: UPTIME_MS + origin, wall_step_ms: 0, steady, paused_until: None }
     }
 
     pub(super) fn stamp(&self, world: Mono) -> Now {
@@ -29,12 +34,17 @@ impl Clock {
     }
 
     pub(super) fn mono(&self, world: Mono) -> Mono {
-        Mono(world.0.saturating_add(self.origin))
+        Mono(world.0.saturating_add(self.lead()))
+    }
+
+    /// How far it is ahead of the world's clock.
+    fn lead(&self) -> u64 {
+        if self.steady { self.origin } else { self.origin.saturating_add_signed(self.wall_step_ms) }
     }
 
     /// The world's time when this machine's clock shows `mono`, but not while it stands still.
     pub(super) fn due(&self, mono: Mono) -> Mono {
-        let due = Mono(mono.0.saturating_sub(self.origin));
+        let due = Mono(mono.0.saturating_sub(self.lead()));
         self.paused_until.map_or(due, |until| due.max(until))
     }
 

@@ -76,6 +76,7 @@ impl World {
                 self.note(|| {
                     format!("→ {} {} {:?} {}", command.lift, command.id, command.action, command.floor)
                 });
+                self.checkers.lift_commanded(self.now, &command);
                 self.send_to_gateway(&gateway, GatewayCommand::Lift(command));
             }
             Effect::Beat(_) => self.beat(),
@@ -118,7 +119,11 @@ impl World {
     pub(super) fn drain_plant(&mut self) {
         while let Some(effect) = self.sim.poll_effect() {
             match effect {
-                SimEffect::LiftStatus { lift, status } => self.checkers.scanned(&lift, &status),
+                SimEffect::LiftStatus { lift, status } => {
+                    if self.checkers.scanned(self.now, &lift, &status) {
+                        self.note(|| format!("{lift} takes number {}", status.accepted));
+                    }
+                }
                 SimEffect::Radio { vehicle, up: true } => {
                     self.coverage.radio(self.now, &vehicle, true);
                     self.post.send(self.now + CONNECT_TIME, Parcel::Connect { vehicle });
@@ -222,8 +227,8 @@ impl World {
 
     fn send_to_gateway(&mut self, gateway: &kernel::ids::GatewayId, command: GatewayCommand) {
         let found = self.gateways.iter().position(|it| it.id == *gateway);
-        let Some((idx, machine)) = found.and_then(|idx| Some((idx, self.gateways.get(idx)?))) else { return };
-        let parcel = Parcel::ToGateway { gateway: idx, life: machine.life, command: Box::new(command) };
+        let Some(idx) = found else { return };
+        let parcel = Parcel::ToGateway { gateway: idx, command: Box::new(command) };
         self.carry(Road::Command, parcel);
     }
 

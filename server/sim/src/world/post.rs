@@ -23,9 +23,9 @@ pub(super) enum Parcel {
         life: u32,
         event: Box<Event>,
     },
+    /// What is late on its way to the broker reaches whichever run of the gateway is up then.
     ToGateway {
         gateway: usize,
-        life: u32,
         command: Box<GatewayCommand>,
     },
     /// From a gateway to the broker.
