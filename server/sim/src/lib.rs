@@ -19,6 +19,7 @@ pub mod plant;
 pub mod blind_zone;
 pub mod checkers;
 pub mod fault;
+pub mod scenarios;
 pub mod seeds;
 pub mod sites;
 pub mod speed;

@@ -205,6 +205,11 @@ impl World {
         self.drain_plant();
     }
 
+    /// How old this world was at a moment.
+    pub fn age_at(&self, moment: Mono) -> Millis {
+        moment.since(START)
+    }
+
     /// How long this world has run.
     pub fn elapsed(&self) -> Millis {
         self.now.since(START)

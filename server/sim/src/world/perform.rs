@@ -255,8 +255,14 @@ impl World {
                     self.note(|| format!("lost on the road: {road:?}"));
                     return;
                 }
-                RoadEffect::Duplicate { after_ms } => self.post.send(at + after_ms, parcel.clone()),
-                RoadEffect::Delay { by_ms } => at = at + by_ms,
+                RoadEffect::Duplicate { after_ms } => {
+                    self.note(|| format!("twice on the road: {road:?}"));
+                    self.post.send(at + after_ms, parcel.clone());
+                }
+                RoadEffect::Delay { by_ms } => {
+                    self.note(|| format!("late on the road: {road:?}"));
+                    at = at + by_ms;
+                }
             }
         }
         self.post.send(at, parcel);

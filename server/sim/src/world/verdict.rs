@@ -27,6 +27,11 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// Every order is completed, failed or withdrawn.
+    pub fn is_over(&self) -> bool {
+        self.completed + self.ended >= self.planned
+    }
+
     /// Nothing is left to wait for.
     pub fn is_settled(&self) -> bool {
         self.open == 0 && self.completed + self.ended + self.alarmed >= self.planned

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test whose site cannot be built has failed")]
 
+mod accidents;
 mod seeds;
 
 use kernel::ids::{GatewayId, NodeId, StationId};
