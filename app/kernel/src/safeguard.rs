@@ -94,6 +94,8 @@ impl Safeguard {
             Self::Verifying => "verifying",
             Self::BootCounter => "boot-counter",
             Self::FrozenRegisters => "frozen-registers",
+            Self::VehicleMode => "vehicle-mode",
+            Self::SteadyClock => "steady-clock",
             Self::TwoChannels => "two-channels",
             Self::OneSession => "one-session",
             Self::Reconciliation => "reconciliation",

@@ -30,6 +30,8 @@ impl Reach {
             | Safeguard::Verifying
             | Safeguard::BootCounter
             | Safeguard::FrozenRegisters
+            | Safeguard::VehicleMode
+            | Safeguard::SteadyClock
             | Safeguard::TwoChannels
             | Safeguard::OneSession
             | Safeguard::Reconciliation
