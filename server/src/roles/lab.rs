@@ -1,6 +1,7 @@
 //! `hoistway lab`: whole sites in virtual time, from the command line. The lab itself is the crate `sim`; here are
 //! only words, progress and exit codes.
 
+mod accidents;
 mod blind_zone;
 mod progress;
 mod replay;
@@ -17,6 +18,9 @@ use progress::Progress;
 /// What the lab can be asked.
 #[derive(Debug, Subcommand)]
 pub enum Lab {
+    /// Play the named accidents, each with all safeguards and without its own.
+    #[command(after_help = accidents::HELP)]
+    Accidents(accidents::Args),
     /// Random worlds with random faults under the checkers; a failure is shrunk and told with its seed.
     #[command(after_help = seeds::HELP)]
     Seeds(seeds::Args),
@@ -41,6 +45,7 @@ pub enum Lab {
 pub fn run(lab: Lab) -> anyhow::Result<ExitCode> {
     let mut progress = Progress::new();
     match lab {
+        Lab::Accidents(args) => accidents::run(&args, &mut progress),
         Lab::Seeds(args) => seeds::run(&args, &mut progress),
         Lab::Replay(args) => replay::run(&args),
         Lab::Safeguards(args) => safeguards::run(&args, &mut progress),
