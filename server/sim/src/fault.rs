@@ -40,6 +40,13 @@ pub enum FaultKind {
         /// It is away for so long.
         for_ms: Millis,
     },
+    /// The process of the simulated plant ends, and goes on with what it kept: as if time had stood still for it.
+    PlantAway {
+        /// It is away for so long.
+        for_ms: Millis,
+        /// It is killed, and finds what it had made durable before anybody saw it; else it keeps all that it is.
+        killed: bool,
+    },
     /// A wall clock is set; no decision may rest on it.
     ClockStepped {
         /// Whose.

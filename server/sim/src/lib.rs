@@ -4,7 +4,8 @@
 //! so a run is repeated exactly by its seed and its events. The wire role and virtual time drive the same models.
 //!
 //! [`plant::SimPlant`] joins them and shares the kernel's contract: `handle(event, now)` takes what happened,
-//! `poll_effect()` yields what is to be done, `poll_timeout()` names the next deadline and its reason.
+//! `poll_effect()` yields what is to be done, `poll_timeout()` names the next deadline and its reason. What is to
+//! outlive the process is in [`kept`].
 
 pub mod rng;
 
@@ -14,6 +15,7 @@ pub mod radio;
 pub mod vehicle;
 pub mod ways;
 
+pub mod kept;
 pub mod plant;
 
 pub mod blind_zone;

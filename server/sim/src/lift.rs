@@ -6,6 +6,7 @@
 //! command back without refusing it: no travel before the door is shut, no door before the car stands level at the
 //! commanded floor.
 
+mod kept;
 mod trouble;
 
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ use kernel::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::plant::Lift;
 use kernel::time::{Millis, Mono};
 
+pub use kept::KeptLift;
+pub(crate) use kept::LiftMark;
 pub use trouble::{Intake, LiftTrouble};
 
 use crate::rng::Rng;

@@ -4,12 +4,13 @@
 //! name. So a run depends on the seed and the events alone, not on how often its owner looks.
 
 mod events;
+mod kept;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use kernel::ids::{FloorId, LiftId, VehicleId};
+use kernel::ids::{FloorId, LiftId, SiteId, VehicleId};
 use kernel::lift::LiftStatus;
 use kernel::plant::{Lift, Plant};
 use kernel::time::Mono;
@@ -17,9 +18,11 @@ use kernel::time::Mono;
 pub use events::{SimEffect, SimEvent, SimSeed};
 pub use trouble::PlantTrouble;
 
-use crate::lift::{LiftCounters, LiftModel};
+use crate::lift::{LiftCounters, LiftMark, LiftModel};
 use crate::loads::LoadBook;
-use crate::vehicle::{CarView, RideStage, VehicleEffect, VehicleMemory, VehicleModel, VehicleStart};
+use crate::vehicle::{
+    CarView, RideStage, VehicleEffect, VehicleMark, VehicleMemory, VehicleModel, VehicleStart,
+};
 use crate::ways::Ways;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +37,8 @@ struct SimLift {
     model: LiftModel,
     floors: Vec<FloorId>,
     capacity: u8,
+    /// As it was kept last.
+    kept: Option<LiftMark>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,11 +46,15 @@ struct SimVehicle {
     id: VehicleId,
     model: VehicleModel,
     due: Mono,
+    /// As it was kept last, and the revision of its memory.
+    kept: Option<VehicleMark>,
+    memory_kept: Option<u64>,
 }
 
 /// A whole simulated site.
 #[derive(Clone, Debug)]
 pub struct SimPlant {
+    site: SiteId,
     lifts: Vec<SimLift>,
     lift_index: BTreeMap<LiftId, usize>,
     vehicles: Vec<SimVehicle>,
@@ -73,14 +82,19 @@ impl SimPlant {
                     memory: VehicleMemory::empty(seed.boot),
                 };
                 let model = VehicleModel::new(start, Arc::clone(&ways), seed.seed, now);
-                SimVehicle { id: id.clone(), due: model.due(), model }
+                SimVehicle::new(id, model)
             })
             .collect();
+        Self::of(&plant.site, lifts, vehicles, LoadBook::default())
+    }
+
+    fn of(site: &SiteId, lifts: Vec<SimLift>, vehicles: Vec<SimVehicle>, loads: LoadBook) -> Self {
         let mut sim = Self {
+            site: site.clone(),
             lift_index: lifts.iter().enumerate().map(|(idx, it)| (it.id.clone(), idx)).collect(),
             vehicle_index: vehicles.iter().enumerate().map(|(idx, it)| (it.id.clone(), idx)).collect(),
             agenda: BTreeSet::new(),
-            loads: LoadBook::default(),
+            loads,
             effects: VecDeque::new(),
             lifts,
             vehicles,
@@ -289,12 +303,25 @@ impl SimPlant {
 fn sim_lift(id: &LiftId, lift: &Lift, seed: SimSeed, now: Mono) -> Option<SimLift> {
     // The register has 16 bits and wraps, as a PLC's does.
     let boot = u16::try_from((seed.boot + 1) % (1 << 16)).unwrap_or_default();
-    Some(SimLift {
-        id: id.clone(),
-        model: LiftModel::new(id, lift, boot, seed.seed, now)?,
-        floors: lift.stops.iter().map(|stop| stop.floor.clone()).collect(),
-        capacity: lift.capacity_vehicles,
-    })
+    Some(SimLift::new(id, lift, LiftModel::new(id, lift, boot, seed.seed, now)?))
+}
+
+impl SimLift {
+    fn new(id: &LiftId, lift: &Lift, model: LiftModel) -> Self {
+        Self {
+            id: id.clone(),
+            model,
+            floors: lift.stops.iter().map(|stop| stop.floor.clone()).collect(),
+            capacity: lift.capacity_vehicles,
+            kept: None,
+        }
+    }
+}
+
+impl SimVehicle {
+    fn new(id: &VehicleId, model: VehicleModel) -> Self {
+        Self { id: id.clone(), due: model.due(), model, kept: None, memory_kept: None }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Radio by place: what a vehicle hears where it stands.
 
+mod kept;
+
 use kernel::time::{Millis, Mono};
+
+pub(crate) use kept::KeptRadio;
 
 use crate::rng::Rng;
 

@@ -18,6 +18,16 @@ impl Rng {
         Self(state)
     }
 
+    /// Goes on where [`Self::state`] was taken.
+    pub(crate) fn from_state(state: u64) -> Self {
+        Self(state)
+    }
+
+    /// All that determines the rest of the stream.
+    pub(crate) fn state(&self) -> u64 {
+        self.0
+    }
+
     /// The next number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -5,6 +5,7 @@
 //! until its link is opened with a higher generation. What happened is reported until the broker has it.
 
 mod admit;
+mod kept;
 mod memory;
 mod say;
 mod trouble;
@@ -20,7 +21,9 @@ use kernel::time::{Millis, Mono};
 use kernel::timing::{CONTROL_BEAT_PERIOD, CONTROL_BEATS_MISSED_MAX, HEARTBEAT_PERIOD};
 use kernel::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleReport};
 
-pub use memory::VehicleMemory;
+pub use kept::KeptVehicle;
+pub(crate) use kept::VehicleMark;
+pub use memory::{KeptMemory, VehicleMemory};
 pub use trouble::{RadioEffect, RadioPlace, RadioRoad, RadioTrouble};
 
 use crate::radio::{Cover, Radio, Signal};

@@ -10,6 +10,7 @@ mod deliver;
 mod faults;
 mod machine;
 mod perform;
+mod plant_away;
 mod post;
 mod store;
 mod verdict;
@@ -31,9 +32,11 @@ pub use verdict::Ending;
 
 use crate::checkers::{Checkers, Violation};
 use crate::fault::{PlcLinkEffect, Road, RoadEffect};
+use crate::kept::KeptPlant;
 use crate::plant::{SimEvent, SimPlant, SimSeed};
 use crate::rng::Rng;
 use machine::{Clock, GatewayMachine, NodeMachine};
+use plant_away::plant_disk;
 use post::{Parcel, Post};
 use store::LeaseStore;
 
@@ -79,6 +82,10 @@ pub struct World {
     nodes: Vec<NodeMachine>,
     gateways: Vec<GatewayMachine>,
     sim: SimPlant,
+    /// The plant's process is gone.
+    plant_away: bool,
+    /// What the plant made durable, in a world that kills it.
+    plant_disk: Option<KeptPlant>,
     ledger: Vec<Entry>,
     ledger_away: Option<Mono>,
     store: LeaseStore,
@@ -107,6 +114,8 @@ impl World {
             nodes: Vec::new(),
             gateways: Vec::new(),
             sim,
+            plant_away: false,
+            plant_disk: plant_disk(&config),
             ledger: Vec::new(),
             ledger_away: None,
             store: LeaseStore::default(),
@@ -168,7 +177,7 @@ impl World {
             let (due, _) = it.gateway.as_ref()?.poll_timeout()?;
             Some(it.clock.due(due))
         });
-        let plant = self.sim.poll_timeout().map(|(at, _)| at);
+        let plant = self.sim.poll_timeout().map(|(at, _)| at).filter(|_| !self.plant_away);
         let due = machines.chain(gateways).chain(plant).chain(self.post.due()).min();
         self.now = due.map_or(self.now, |due| self.now.max(due));
         if let Some((place, parcel)) = self.post.take(self.now) {
@@ -287,7 +296,7 @@ impl World {
                 self.drain_gateway(idx);
             }
         }
-        if self.sim.poll_timeout().is_some_and(|(at, _)| at <= self.now) {
+        if !self.plant_away && self.sim.poll_timeout().is_some_and(|(at, _)| at <= self.now) {
             self.n_events += 1;
             self.sim.handle(SimEvent::Tick, self.now);
         }

@@ -65,7 +65,7 @@ pub enum LiftTrouble {
 }
 
 /// Troubles that stand, each until a moment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Troubles {
     pub(super) stuck_until: Option<Mono>,
     pub(super) blocked_until: Option<Mono>,

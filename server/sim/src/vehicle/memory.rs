@@ -1,10 +1,14 @@
 //! What a vehicle keeps over a restart: its start counter, its highest link generation, its last commands.
 
+mod kept;
+
 use std::collections::BTreeMap;
 
 use kernel::ids::{CommandId, Generation, TaskId};
 use kernel::timing::COMMAND_MEMORY;
 use kernel::wire::vehicle::{AckVerdict, VehicleCommand};
+
+pub use kept::KeptMemory;
 
 /// A command as it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub struct VehicleMemory {
     floor: u64,
     /// The highest sequence that was accepted.
     accepted: u64,
+    /// Rises whenever something is remembered.
+    revision: u64,
 }
 
 impl VehicleMemory {
@@ -71,15 +77,18 @@ impl VehicleMemory {
 
     pub(super) fn started(mut self) -> Self {
         self.boot += 1;
+        self.revision += 1;
         self
     }
 
     pub(super) fn open_link(&mut self, link: Generation) {
         self.link = self.link.max(link);
+        self.revision += 1;
     }
 
     /// Remembers an answer. Claims only rise; the lowest sequence is forgotten beyond [`COMMAND_MEMORY`] ids.
     pub(super) fn remember(&mut self, command: &VehicleCommand, verdict: AckVerdict) {
+        self.revision += 1;
         if verdict == AckVerdict::Accepted {
             self.accepted = self.accepted.max(command.sequence);
         }

@@ -1,5 +1,7 @@
 //! The command under way: legs, handling, and the ride.
 
+mod kept;
+
 use kernel::ids::{CommandId, FloorId, LiftId, OrderId, PointId, TaskId};
 use kernel::time::{Millis, Mono};
 use kernel::timing::SILENCE_LIMIT;
@@ -7,6 +9,8 @@ use kernel::wire::vehicle::{Instruction, Operation, Progress, VehicleCommand, Wo
 
 use super::{CarView, Position, RideStage, VehicleEffect, VehicleModel};
 use crate::ways::Ways;
+
+pub(super) use kept::{KeptWork, WorkMark};
 
 /// A fork stroke with its sensors; well inside the 10 s that the link budget grants for execution.
 const HANDLING_TIME: Millis = Millis::seconds(4);

@@ -75,6 +75,7 @@ impl World {
             Parcel::NodeUp { node } => self.start_node(node),
             Parcel::GatewayUp { gateway } => self.start_gateway(gateway),
             Parcel::BrokerBack => self.broker_back(),
+            Parcel::PlantBack => self.plant_back(),
             Parcel::Order { planned } => self.place(planned),
             Parcel::Fault { idx } => {
                 if let Some(fault) = self.config.faults.get(idx).cloned() {
@@ -262,7 +263,7 @@ impl World {
 
     fn connect(&mut self, vehicle: &VehicleId) {
         let up = self.sim.vehicle(vehicle).is_some_and(crate::vehicle::VehicleModel::radio_is_up);
-        if !up || self.broker_is_away() {
+        if !up || self.broker_is_away() || self.plant_away {
             return;
         }
         let now = self.now;

@@ -34,6 +34,7 @@ impl World {
                     self.post.send(now + *for_ms, Parcel::GatewayUp { gateway: idx });
                 }
             }
+            FaultKind::PlantAway { for_ms, killed } => self.lose_plant(*for_ms, *killed),
             FaultKind::ClockStepped { machine, by_ms } => self.step_clock(machine, *by_ms),
             FaultKind::Store(fault) => match fault {
                 StoreFault::Stopped { for_ms } => self.store.down_until = Some(now + *for_ms),

@@ -117,7 +117,7 @@ impl World {
     }
 
     pub(super) fn drain_plant(&mut self) {
-        while let Some(effect) = self.sim.poll_effect() {
+        while let Some(effect) = self.next_of_plant() {
             match effect {
                 SimEffect::LiftStatus { lift, status } => {
                     if self.checkers.scanned(self.now, &lift, &status) {

@@ -98,6 +98,7 @@ pub(super) enum Parcel {
         gateway: usize,
     },
     BrokerBack,
+    PlantBack,
     StoreLine,
     Order {
         planned: usize,

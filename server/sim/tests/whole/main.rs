@@ -4,6 +4,7 @@
 
 mod accidents;
 mod seeds;
+mod thaw;
 
 use kernel::ids::{GatewayId, NodeId, StationId};
 use kernel::time::Millis;
