@@ -24,8 +24,10 @@ const DEMO_HELP: &str = "\
 Example:
   hoistway demo
   curl -i http://127.0.0.1:8080/api/v1/orders -H 'Idempotency-Key: 1' --json '{\"from\":\"A31\",\"to\":\"D14\"}'
+  hoistway demo --fresh
 
-Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would.";
+Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would. Stopped or
+killed, it goes on where it was at the next start: the simulated plant stands still meanwhile.";
 
 const CONTROL_HELP: &str = "\
 Example:
@@ -62,7 +64,8 @@ Example:
   curl http://127.0.0.1:8090/plant
 
 The plant runs at the pace of the clock, and stands in for PLCs and vehicles on loopback alone. The report counts
-loads, contradictory commands, door reversals and emergency stops outside the system.";
+loads, contradictory commands, door reversals and emergency stops outside the system. Stopped or killed, the plant
+stands still until the next start on its data folder, as if time had stopped.";
 
 /// Control rooms for sites where vehicles ride lifts.
 #[derive(Debug, Parser)]

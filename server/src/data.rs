@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use chrono::{DateTime, Utc};
 
 /// A folder that this process holds. It is free again when the value is dropped or the process ends, however it ends.
 #[derive(Debug)]
@@ -40,6 +41,27 @@ impl DataDir {
         }
     }
 
+    /// Renames the folder to a sibling with this time in its name, and says which; none when it was empty. Nothing is
+    /// removed.
+    ///
+    /// # Errors
+    /// It cannot be listed or renamed.
+    pub fn set_aside(self, now: DateTime<Utc>) -> anyhow::Result<Option<PathBuf>> {
+        let name = self.path.display();
+        let entries = std::fs::read_dir(&self.path).with_context(|| format!("cannot list {name}"))?;
+        // The one file that is always there is the lock.
+        if entries.count() <= 1 {
+            return Ok(None);
+        }
+        let folder =
+            self.path.file_name().with_context(|| format!("{name} has no name to be set aside under"))?;
+        let stamp = now.format("%Y%m%dT%H%M%S%.3fZ");
+        let aside = self.path.with_file_name(format!("{}-{stamp}", folder.to_string_lossy()));
+        std::fs::rename(&self.path, &aside)
+            .with_context(|| format!("cannot rename {name} to {}", aside.display()))?;
+        Ok(Some(aside))
+    }
+
     /// A file of the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
@@ -59,5 +81,18 @@ mod tests {
         assert!(DataDir::hold(folder.path(), "gateway-G1").is_ok());
         drop(held);
         assert!(DataDir::hold(folder.path(), "control-A").is_ok());
+    }
+
+    #[test]
+    fn a_folder_is_set_aside_whole_and_only_if_something_is_in_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("demo");
+        let aside = |now| DataDir::hold(&path, "demo").unwrap().set_aside(now).unwrap();
+        assert_eq!(aside(DateTime::<Utc>::UNIX_EPOCH), None);
+        std::fs::write(path.join("hoistway.db"), "everything").unwrap();
+        let first = aside(DateTime::<Utc>::UNIX_EPOCH).unwrap();
+        assert_eq!(first, parent.path().join("demo-19700101T000000.000Z"));
+        assert_eq!(std::fs::read_to_string(first.join("hoistway.db")).unwrap(), "everything");
+        assert!(!path.exists());
     }
 }

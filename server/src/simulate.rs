@@ -2,9 +2,11 @@
 //!
 //! One task owns the pure models of the crate `sim` and runs them at the pace of this machine's clock; everything
 //! else only carries: registers out of it, command blocks and messages into it. What happened to loads and lifts is
-//! counted here, outside the system, and shown by `GET /plant`.
+//! counted here, outside the system, and shown by `GET /plant`. What others will see is on the disk before they see it,
+//! so the plant goes on where it was, however its process ended.
 
 mod fleet;
+mod kept;
 mod plc;
 mod rejections;
 mod report;
@@ -12,6 +14,7 @@ mod report;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use kernel::ids::LiftId;
@@ -19,6 +22,7 @@ use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono};
 use sim::plant::{SimEffect, SimEvent, SimPlant, SimSeed};
+use sqlx::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -27,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fieldbus::profile::Profile;
 use crate::site::HostPort;
 use fleet::Fleet;
+use kept::KeptStore;
 use plc::{PlcServer, Unit, Units};
 use rejections::Rejections;
 use report::ReportServer;
@@ -36,6 +41,10 @@ pub use report::{LiftReport, LoadReport, PlantReport, RejectedReport};
 /// Inputs that wait for the plant. It handles one in microseconds, so this covers a flood from a whole fleet; beyond
 /// it a PLC answers "busy" and vehicles are heard later.
 const INPUTS_MAX: usize = 4096;
+/// Inputs that are handled before their effects are performed: a burst of a whole fleet shares one commit.
+const INPUTS_AT_ONCE_MAX: usize = 256;
+/// The plant's own clock begins late, so that what began before the process did has its moment, too.
+const BEGINNING: Mono = Mono(60 * 60 * 1000);
 
 /// How the simulated plant is put on the wire.
 #[derive(Clone, Debug)]
@@ -46,11 +55,13 @@ pub struct Options {
     pub plcs: BTreeMap<LiftId, PlcOptions>,
     /// Where `GET /plant` is served, if anywhere; loopback.
     pub report: Option<SocketAddr>,
-    /// Of all chance: scans, radio, phases.
+    /// Of all chance in a new plant: scans, radio, phases.
     pub seed: u64,
-    /// Starts before this one; boot counters of PLCs and vehicles go on from here, so that nobody takes a new run
-    /// for a repeat of the last one.
+    /// Boot counters of the PLCs and vehicles of a new plant go on from here, so that nobody takes it for the one
+    /// before.
     pub boot: u64,
+    /// What the plant is, and what its vehicles have to say, is kept here; with it the plant goes on at the next start.
+    pub pool: SqlitePool,
 }
 
 /// How one PLC is put on the wire.
@@ -72,7 +83,7 @@ pub struct Running {
     /// Where `GET /plant` is served.
     pub report_address: Option<SocketAddr>,
     inputs: mpsc::Sender<Input>,
-    owner: JoinHandle<()>,
+    owner: JoinHandle<anyhow::Result<()>>,
 }
 
 impl Running {
@@ -81,12 +92,13 @@ impl Running {
         report::ask(&self.inputs).await
     }
 
-    /// Waits until it has stopped: every vehicle said goodbye to the broker.
-    pub async fn stopped(self) {
+    /// Waits until it has stopped: all that it is was kept, and every vehicle said goodbye to the broker.
+    ///
+    /// # Errors
+    /// The disk refused, so it ended by itself; its stop token is cancelled then, too.
+    pub async fn stopped(self) -> anyhow::Result<()> {
         drop(self.inputs);
-        if let Err(error) = self.owner.await {
-            tracing::error!(%error, "the simulated plant ended badly");
-        }
+        self.owner.await.context("the simulated plant ended badly")?
     }
 }
 
@@ -97,16 +109,19 @@ enum Input {
     ReportAsked(oneshot::Sender<PlantReport>),
 }
 
-/// Puts a plant on the wire, until `stop` is cancelled.
+/// Puts a plant on the wire, until `stop` is cancelled: the one that was kept, or a new one when none was.
 ///
 /// # Errors
-/// A port that is taken, or a profile that does not fit its lift.
+/// A port that is taken, a profile that does not fit its lift, a kept plant that does not fit the site.
 pub async fn start(plant: &Plant, options: Options, stop: CancellationToken) -> anyhow::Result<Running> {
     let (inputs, arriving) = mpsc::channel(INPUTS_MAX);
     let seen = Arc::new(Rejections::default());
     let clock = Instant::now();
-    let seed = SimSeed { seed: options.seed, boot: options.boot };
-    let sim = SimPlant::new(plant, seed, Mono(0));
+    let store = KeptStore::new(options.pool.clone());
+    let mut sim = kept_or_new(plant, &options, &store).await?;
+    if let Some(changes) = sim.take_changes(BEGINNING) {
+        store.write(&changes).await?;
+    }
     let (registers, addresses) = serve_plcs(plant, &sim, &options, &inputs, &seen, &stop).await?;
     let mut report_address = None;
     if let Some(listen) = options.report {
@@ -114,10 +129,27 @@ pub async fn start(plant: &Plant, options: Options, stop: CancellationToken) -> 
         report_address = Some(server.address()?);
         tokio::spawn(server.serve(inputs.clone(), stop.clone()));
     }
-    let fleet = Fleet::connect(plant, &options.broker, &inputs, &seen);
-    let owner = Owner { sim, clock, registers, fleet, seen };
+    let fleet = Fleet::connect(plant, &sim, &options, &inputs, &seen).await?;
+    let owner = Owner { sim, store, clock, registers, fleet, seen, asked: Vec::new() };
     let owner = tokio::spawn(owner.run(arriving, stop));
     Ok(Running { plc_addresses: addresses, report_address, inputs, owner })
+}
+
+async fn kept_or_new(plant: &Plant, options: &Options, store: &KeptStore) -> anyhow::Result<SimPlant> {
+    let thawed = match store.read(plant).await {
+        Ok(None) => {
+            let seed = SimSeed { seed: options.seed, boot: options.boot };
+            return Ok(SimPlant::new(plant, seed, BEGINNING));
+        }
+        Ok(Some(kept)) => SimPlant::thaw(plant, kept, BEGINNING).map_err(anyhow::Error::from),
+        Err(error) => Err(error),
+    };
+    let thawed = thawed.context(
+        "the simulated plant cannot go on as its data folder keeps it (give it the site file that it was kept with, \
+         or begin afresh: `demo` with --fresh, `simulate` with another --data folder)",
+    )?;
+    tracing::info!("the simulated plant goes on as it was kept");
+    Ok(thawed)
 }
 
 /// The registers of a lift, as its PLC shows them.
@@ -179,37 +211,67 @@ async fn serve_plcs(
 /// The task that owns the plant.
 struct Owner {
     sim: SimPlant,
+    store: KeptStore,
     clock: Instant,
     registers: BTreeMap<LiftId, Registers>,
     fleet: Fleet,
     seen: Arc<Rejections>,
+    /// Who waits for a report.
+    asked: Vec<oneshot::Sender<PlantReport>>,
 }
 
 impl Owner {
-    async fn run(mut self, mut inputs: mpsc::Receiver<Input>, stop: CancellationToken) {
+    async fn run(mut self, mut inputs: mpsc::Receiver<Input>, stop: CancellationToken) -> anyhow::Result<()> {
+        let lived = self.live(&mut inputs, &stop).await;
+        let ended = match lived {
+            Ok(()) => self.rest(inputs).await,
+            Err(error) => Err(error),
+        };
+        // A plant that its disk refused takes its role with it.
+        stop.cancel();
+        self.fleet.close().await;
+        ended
+    }
+
+    async fn live(
+        &mut self,
+        inputs: &mut mpsc::Receiver<Input>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
         loop {
-            self.perform();
-            let wake =
-                self.sim.poll_timeout().map(|(due, _)| self.clock + std::time::Duration::from_millis(due.0));
+            self.perform().await?;
+            let due = self.sim.poll_timeout().map(|(due, _)| due.since(BEGINNING));
+            let wake = due.map(|due| self.clock + Duration::from_millis(due.0));
             tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
+                () = stop.cancelled() => return Ok(()),
                 () = tokio::time::sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
                     self.happen(SimEvent::Tick);
                 }
                 input = inputs.recv() => match input {
-                    Some(input) => self.take(input),
-                    None => break,
+                    Some(input) => self.take_all(input, inputs),
+                    None => return Ok(()),
                 },
             }
         }
-        self.fleet.close().await;
+    }
+
+    /// Takes what had arrived, and keeps all of the plant exactly as it then is.
+    async fn rest(&mut self, mut inputs: mpsc::Receiver<Input>) -> anyhow::Result<()> {
+        inputs.close();
+        while let Some(input) = inputs.recv().await {
+            self.take(input);
+        }
+        let now = self.now();
+        self.sim.handle(SimEvent::Tick, now);
+        self.perform().await?;
+        self.store.write(&self.sim.kept(now)).await
     }
 
     /// The plant sleeps when the machine does: its clock needs no suspend.
     fn now(&self) -> Mono {
         let elapsed = self.clock.elapsed().as_millis();
-        Mono(0) + Millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
+        BEGINNING + Millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 
     fn happen(&mut self, event: SimEvent) {
@@ -217,17 +279,32 @@ impl Owner {
         self.sim.handle(event, now);
     }
 
-    fn take(&mut self, input: Input) {
-        match input {
-            Input::Happened(event) => self.happen(event),
-            Input::ReportAsked(answer) => {
-                // Whoever asked may have left.
-                _ = answer.send(PlantReport::of(&self.sim, &self.seen));
+    fn take_all(&mut self, first: Input, inputs: &mut mpsc::Receiver<Input>) {
+        self.take(first);
+        for _ in 1..INPUTS_AT_ONCE_MAX {
+            match inputs.try_recv() {
+                Ok(input) => self.take(input),
+                Err(_) => return,
             }
         }
     }
 
-    fn perform(&mut self) {
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Happened(event) => self.happen(event),
+            Input::ReportAsked(answer) => self.asked.push(answer),
+        }
+    }
+
+    /// Nothing is said or shown before it is on the disk.
+    async fn perform(&mut self) -> anyhow::Result<()> {
+        if let Some(changes) = self.sim.take_changes(self.now()) {
+            self.store.write(&changes).await?;
+        }
+        for answer in self.asked.drain(..) {
+            // Whoever asked may have left.
+            _ = answer.send(PlantReport::of(&self.sim, &self.seen));
+        }
         while let Some(effect) = self.sim.poll_effect() {
             match effect {
                 SimEffect::LiftStatus { lift, status } => {
@@ -239,5 +316,6 @@ impl Owner {
                 SimEffect::Radio { vehicle, up } => self.fleet.set_radio(&vehicle, up),
             }
         }
+        Ok(())
     }
 }

@@ -24,6 +24,8 @@ use crate::shell::control::ControlShell;
 use crate::site::{self, HostPort};
 use crate::store;
 
+/// The store of the ledger in its data folder.
+pub const LEDGER_FILE: &str = "hoistway.db";
 /// Messages from the broker that wait for the loop: two seconds' worth of a fleet of 500 and its gateways.
 const INCOMING_MAX: usize = 8192;
 /// The report's figure for the field: 20 to 40 s; a wired node needs no more than the lower one.
@@ -113,7 +115,7 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     let listener = http::bind(cli::loopback(options.listen)?).await?;
     let address = listener.local_addr().context("the listener has no address")?;
     let data = DataDir::hold(&options.data, "control")?;
-    let pool = store::open(&data.file("hoistway.db")).await?;
+    let pool = store::open(&data.file(LEDGER_FILE)).await?;
     let (journal, writer) = Journal::open(pool.clone()).await?;
     // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
     // would send commands whose ground has gone.

@@ -2,11 +2,9 @@
 //!
 //! Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would.
 
-mod runs;
-
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kernel::ids::NodeId;
@@ -30,14 +28,17 @@ pub struct Args {
     /// Where REST, the live stream and the page are served; loopback only; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
-    /// Folder of the runs. The simulated plant begins anew at each start, and so do ledger and marks, in a folder of
-    /// their own; the newest five are kept
+    /// Folder of everything: the ledger, the gateways' marks and the simulated plant, which all go on from there at each
+    /// start; created when missing
     #[arg(long, value_name = "DIR", default_value = "var/demo", env = "HOISTWAY_DATA")]
     pub data: PathBuf,
+    /// Begin afresh: what the data folder holds is set aside under a name with the time in it, and nothing is removed
+    #[arg(long)]
+    pub fresh: bool,
     /// Folder of the page's files, as `make bundle` writes it
     #[arg(long, value_name = "DIR", default_value = "target/site", env = "HOISTWAY_ASSETS")]
     pub assets: PathBuf,
-    /// Of all chance in the simulated plant: the same seed gives the same scan periods and radio
+    /// Of all chance in a new simulated plant: the same seed gives the same scan periods and radio
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -51,30 +52,35 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         Some(path) => site::read(path)?,
         None => site::parse(site::DEMO, "the built-in demo site")?,
     };
+    let (data, aside) = hold_data(&args)?;
+    let plant_pool = open_plant(&data).await?;
     // The parts end in turn: what commands first, what is commanded last.
-    let data = runs::begin(&args.data, clock::now().wall)?;
-    let edge_data = DataDir::hold(&data, runs::GATEWAYS)?;
     let (deciding, edge, plant) =
         (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
     let broker = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await.context("the embedded broker")?;
     let at = HostPort { host: broker.address().ip().to_string(), port: broker.address().port() };
-    let simulated =
-        simulate::start(&site.plant, plant_options(&site, &at, args.seed)?, plant.clone()).await?;
-    let gateways = start_gateways(&site, &at, &edge_data, &simulated, &edge).await?;
+    let plant_options = plant_options(&site, &at, args.seed, plant_pool.clone())?;
+    let simulated = simulate::start(&site.plant, plant_options, plant.clone()).await?;
+    let gateways = start_gateways(&site, &at, &data, &simulated, &edge).await?;
     let node = NodeId::try_new("A")?;
     let options = control::Options {
         node,
         plant: site.plant.clone(),
         broker: at,
         listen: args.listen,
-        data,
+        data: args.data.clone(),
         assets: args.assets.clone(),
     };
     let mut control = control::start(options, deciding.clone()).await?;
-    greet(&site, control.address)?;
+    greet(&site, control.address, &args.data, aside.as_deref())?;
     let ended = tokio::select! {
         ended = control.ended() => ended,
         () = stop.cancelled() => {
+            deciding.cancel();
+            control.ended().await
+        }
+        // Its disk refused.
+        () = plant.cancelled() => {
             deciding.cancel();
             control.ended().await
         }
@@ -87,18 +93,46 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         gateway.pool.close().await;
     }
     plant.cancel();
-    simulated.stopped().await;
+    let rested = simulated.stopped().await;
+    plant_pool.close().await;
+    drop(data);
     // The embedded broker ends with the process.
-    ended
+    ended.and(rested)
 }
 
-fn plant_options(site: &SiteFile, broker: &HostPort, seed: u64) -> anyhow::Result<simulate::Options> {
+/// Takes the data folder, and says where its earlier content was set aside.
+fn hold_data(args: &Args) -> anyhow::Result<(DataDir, Option<PathBuf>)> {
+    let data = DataDir::hold(&args.data, "demo")?;
+    if !args.fresh {
+        return Ok((data, None));
+    }
+    let aside = data.set_aside(clock::now().wall)?;
+    Ok((DataDir::hold(&args.data, "demo")?, aside))
+}
+
+async fn open_plant(data: &DataDir) -> anyhow::Result<SqlitePool> {
+    let alone = data.file(control::LEDGER_FILE).exists() && !data.file(simulate_role::PLANT_FILE).exists();
+    anyhow::ensure!(
+        !alone,
+        "{} has a ledger and not the plant that it tells of, so they would contradict each other; begin afresh with \
+         --fresh, which sets the ledger aside",
+        data.file("").display()
+    );
+    simulate_role::open_store(data).await
+}
+
+fn plant_options(
+    site: &SiteFile,
+    broker: &HostPort,
+    seed: u64,
+    pool: SqlitePool,
+) -> anyhow::Result<simulate::Options> {
     let mut plcs = simulate_role::plcs(site)?;
     for plc in plcs.values_mut() {
         plc.listen.set_port(0);
     }
-    let boot = simulate_role::starts_so_far();
-    Ok(simulate::Options { broker: broker.clone(), plcs, report: None, seed, boot })
+    let boot = simulate_role::first_boot();
+    Ok(simulate::Options { broker: broker.clone(), plcs, report: None, seed, boot, pool })
 }
 
 /// A gateway and the store of its marks.
@@ -126,16 +160,19 @@ async fn start_gateways(
 }
 
 /// Says where to look. On standard output, so that a script can read it.
-fn greet(site: &SiteFile, address: SocketAddr) -> anyhow::Result<()> {
+fn greet(site: &SiteFile, address: SocketAddr, data: &Path, aside: Option<&Path>) -> anyhow::Result<()> {
     let plant = &site.plant;
     let mut out = std::io::stdout().lock();
+    let earlier = aside.map_or_else(String::new, |it| format!("  before  {}\n", it.display()));
     writeln!(
         out,
-        "{}: {} floors, {} lifts, {} vehicles, all simulated\n\n  open    http://{address}\n  stop    Ctrl-C",
+        "{}: {} floors, {} lifts, {} vehicles, all simulated\n\n  open    http://{address}\n  data    {}, where the next start \
+         goes on\n{earlier}  stop    Ctrl-C",
         plant.name,
         plant.floors.len(),
         plant.lifts.len(),
         plant.vehicles.len(),
+        data.display(),
     )
     .and_then(|()| out.flush())
     .context("cannot say where the demo is")

@@ -7,11 +7,17 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use chrono::Utc;
 use kernel::ids::LiftId;
+use sqlx::SqlitePool;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli;
+use crate::data::DataDir;
 use crate::simulate::{self, Options, PlcOptions};
 use crate::site::{self, HostPort, SiteFile};
+use crate::store;
+
+/// The store of the plant in its data folder.
+pub const PLANT_FILE: &str = "plant.db";
 
 /// Arguments of `hoistway simulate`.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,7 +31,10 @@ pub struct Args {
     /// Serve what the plant counted (loads, contradictions, e-stops) as JSON at http://IP:PORT/plant; loopback only
     #[arg(long, value_name = "IP:PORT")]
     pub report: Option<SocketAddr>,
-    /// Of all chance: the same seed gives the same scan periods and radio
+    /// Folder of the plant, which goes on from there at each start; created when missing. Another one begins a new plant
+    #[arg(long, value_name = "DIR", default_value = "var/simulate", env = "HOISTWAY_DATA")]
+    pub data: PathBuf,
+    /// Of all chance in a new plant: the same seed gives the same scan periods and radio
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -33,12 +42,16 @@ pub struct Args {
 /// Runs the role until it is stopped.
 ///
 /// # Errors
-/// A site file with problems, an address that is not on loopback, a port that is taken.
+/// A site file with problems, an address that is not on loopback, a port that is taken, a plant that was kept for
+/// another site, a disk that refuses.
 pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     let site = site::read(&args.site)?;
     let report = args.report.map(cli::loopback).transpose()?;
-    let options =
-        Options { broker: args.broker, plcs: plcs(&site)?, report, seed: args.seed, boot: starts_so_far() };
+    let plcs = plcs(&site)?;
+    let data = DataDir::hold(&args.data, "simulate")?;
+    let pool = open_store(&data).await?;
+    let (seed, boot) = (args.seed, first_boot());
+    let options = Options { broker: args.broker, plcs, report, seed, boot, pool: pool.clone() };
     let running = simulate::start(&site.plant, options, stop.clone()).await?;
     for (lift, address) in &running.plc_addresses {
         tracing::info!(%lift, %address, "the simulated PLC listens");
@@ -47,8 +60,18 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         tracing::info!("the plant counts at http://{address}/plant");
     }
     stop.cancelled().await;
-    running.stopped().await;
-    Ok(())
+    let ended = running.stopped().await;
+    pool.close().await;
+    drop(data);
+    ended
+}
+
+/// Opens the store of the plant in its data folder.
+///
+/// # Errors
+/// It cannot be used.
+pub async fn open_store(data: &DataDir) -> anyhow::Result<SqlitePool> {
+    store::open(&data.file(PLANT_FILE)).await
 }
 
 /// The PLCs of a site file, each at its own address.
@@ -75,8 +98,8 @@ pub fn plcs(site: &SiteFile) -> anyhow::Result<BTreeMap<LiftId, PlcOptions>> {
     Ok(plcs)
 }
 
-/// Seconds since 1970 rise over restarts, and a run starts less than once a second: good for boot counters, whose
-/// order decides nothing about safety here.
-pub fn starts_so_far() -> u64 {
+/// What the boot counters of a new plant begin with: seconds since 1970, so that they lie above those of a plant in
+/// another folder that the same ledger or broker may have met. Over restarts of one plant they do not rise.
+pub fn first_boot() -> u64 {
     u64::try_from(Utc::now().timestamp()).unwrap_or_default()
 }

@@ -1,7 +1,8 @@
 //! The vehicles on the wire: an MQTT client for each, with a persistent session and a last will.
 //!
 //! Without radio the connection is cut, with no farewell, and not made again until the radio is back: the broker
-//! then says "offline" for the vehicle, and keeps its commands.
+//! then says "offline" for the vehicle, and keeps its commands. What a vehicle has to say on the reliable road is on the
+//! disk until the broker has it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use kernel::plant::Plant;
 use kernel::time::Millis;
 use kernel::wire::vehicle::Presence;
 use serde::Serialize;
-use sim::plant::SimEvent;
-use sim::vehicle::VehicleMessage;
+use sim::plant::{SimEvent, SimPlant};
+use sim::vehicle::{VehicleMessage, VehicleModel};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::Input;
 use super::rejections::Rejections;
+use super::{Input, Options};
+use crate::clock;
 use crate::messaging::codec::{self, ForVehicle};
 use crate::messaging::topics::{self, Topic, VehicleRoad};
 use crate::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, Will, connect};
@@ -55,18 +57,23 @@ struct Mouth {
 }
 
 impl Fleet {
-    /// Starts a client for each vehicle; they connect when the broker is there.
-    pub(super) fn connect(
+    /// Starts a client for each vehicle; they connect when the broker is there and their radio is up.
+    ///
+    /// # Errors
+    /// What a vehicle still has to say cannot be read.
+    pub(super) async fn connect(
         plant: &Plant,
-        broker: &HostPort,
+        sim: &SimPlant,
+        options: &Options,
         inputs: &mpsc::Sender<Input>,
         seen: &Arc<Rejections>,
-    ) -> Self {
+    ) -> anyhow::Result<Self> {
         let mut mouths = BTreeMap::new();
         let mut clients = JoinSet::new();
         for vehicle in plant.vehicles.keys() {
             let (said, saying) = mpsc::channel(SAID_MAX);
-            let (radio, radio_seen) = watch::channel(true);
+            let up = sim.vehicle(vehicle).is_some_and(VehicleModel::radio_is_up);
+            let (radio, radio_seen) = watch::channel(up);
             let client = Client {
                 site: plant.site.clone(),
                 vehicle: vehicle.clone(),
@@ -74,10 +81,11 @@ impl Fleet {
                 inputs: inputs.clone(),
                 seen: Arc::clone(seen),
             };
-            clients.spawn(client.run(broker.clone(), saying, radio_seen));
+            let outbox = Outbox::sqlite(options.pool.clone(), &client.name(), clock::mono()).await?;
+            clients.spawn(client.run(options.broker.clone(), outbox, saying, radio_seen));
             mouths.insert(vehicle.clone(), Mouth { said, radio });
         }
-        Self { mouths, clients, seen: Arc::clone(seen) }
+        Ok(Self { mouths, clients, seen: Arc::clone(seen) })
     }
 
     /// Hands a message to the vehicle's client.
@@ -118,6 +126,7 @@ impl Client {
     async fn run(
         self,
         broker: HostPort,
+        outbox: Outbox,
         mut saying: mpsc::Receiver<VehicleMessage>,
         mut radio: watch::Receiver<bool>,
     ) {
@@ -125,7 +134,13 @@ impl Client {
             Ok(options) => options,
             Err(error) => return self.seen.note(self.vehicle.as_str(), "no client", &error.to_string()),
         };
-        let (link, mut arriving) = connect(options, Outbox::memory());
+        while !*radio.borrow_and_update() {
+            // Out of reach since the start; the fleet may stop before that ends.
+            if radio.changed().await.is_err() {
+                return;
+            }
+        }
+        let (link, mut arriving) = connect(options, outbox);
         loop {
             tokio::select! {
                 said = saying.recv() => match said {
@@ -156,7 +171,7 @@ impl Client {
         Ok(LinkOptions {
             host: broker.host,
             port: broker.port,
-            client_id: format!("hoistway-{}-vehicle-{}", self.site, self.vehicle),
+            client_id: self.name(),
             clean_start: false,
             session_expiry: SESSION_EXPIRY,
             will: Some(Will {
@@ -171,6 +186,11 @@ impl Client {
             ],
             incoming_bound: INCOMING_MAX,
         })
+    }
+
+    /// Of the client at the broker.
+    fn name(&self) -> String {
+        format!("hoistway-{}-vehicle-{}", self.site, self.vehicle)
     }
 
     fn topic(&self, road: VehicleRoad) -> String {

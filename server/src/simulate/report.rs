@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::Input;
 use super::rejections::Rejections;
 
-/// Everything that the simulated plant counted since it started.
+/// Everything that the simulated plant counted: loads and lifts over all restarts, refusals since the last one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlantReport {

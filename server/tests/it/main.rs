@@ -9,6 +9,7 @@
 mod asyncapi;
 mod brokers;
 mod cli;
+mod demo;
 mod fieldbus;
 mod gateway;
 mod journal;

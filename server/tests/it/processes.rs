@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -11,13 +11,26 @@ use server::messaging::{Incoming, LinkOptions, Outbox, Subscription, connect};
 use crate::brokers::{Mosquitto, client, free_address};
 
 /// A ride over two floors takes the small site about two minutes; a busy machine may take more.
-const RIDE_BOUND: Duration = Duration::from_secs(300);
+pub(crate) const RIDE_BOUND: Duration = Duration::from_secs(300);
 /// A process is up, or an answer is there, long before this.
-const START_BOUND: Duration = Duration::from_secs(60);
+pub(crate) const START_BOUND: Duration = Duration::from_secs(60);
 
-/// A process of this test, killed by its id when it goes out of scope.
-struct Process {
-    child: Child,
+/// A process of a test, killed by its id when it goes out of scope.
+pub(crate) struct Process {
+    pub(crate) child: Child,
+}
+
+impl Process {
+    /// Asks it to stop.
+    pub(crate) fn terminate(&self) {
+        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits until it has ended by itself, without blocking what else the test does.
+    pub(crate) async fn ended(mut self) -> ExitStatus {
+        tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap()
+    }
 }
 
 impl Drop for Process {
@@ -74,7 +87,8 @@ impl Site {
     }
 
     fn plant(&self) -> Process {
-        self.spawn("simulate", &["--report", &format!("127.0.0.1:{}", self.plant_port)])
+        let report = format!("127.0.0.1:{}", self.plant_port);
+        self.spawn("simulate", &["--report", &report, "--data", self.data("plant").to_str().unwrap()])
     }
 
     fn data(&self, name: &str) -> PathBuf {
@@ -87,31 +101,12 @@ impl Site {
 
     /// What the processes logged, for a test that fails.
     fn logs(&self) -> String {
-        let tail = |path: &Path| {
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            let lines: Vec<&str> = text.lines().collect();
-            lines[lines.len().saturating_sub(40)..].join("\n")
-        };
         ["control", "gateway", "simulate"].map(|it| format!("== {it}\n{}", tail(&self.log(it)))).join("\n")
-    }
-
-    async fn get(&self, port: u16, path: &str) -> Option<Value> {
-        let answer = reqwest::get(format!("http://127.0.0.1:{port}{path}")).await.ok()?;
-        answer.json().await.ok()
     }
 
     /// Asks until the answer fits; fails with the last answer and the logs.
     async fn wait(&self, port: u16, path: &str, bound: Duration, fits: impl Fn(&Value) -> bool) -> Value {
-        let give_up = Instant::now() + bound;
-        let mut last = None;
-        while Instant::now() < give_up {
-            last = self.get(port, path).await.or(last);
-            if let Some(answer) = last.as_ref().filter(|it| fits(it)) {
-                return answer.clone();
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("{path} never fitted within {} s: {last:#?}\n{}", bound.as_secs(), self.logs());
+        wait(port, path, bound, || self.logs(), fits).await
     }
 
     /// Waits until a vehicle says that its link is closed: control beats are missing for it.
@@ -133,26 +128,63 @@ impl Site {
     }
 
     async fn place_order(&self) -> String {
-        let client = reqwest::Client::new();
-        let answer = client
-            .post(format!("http://127.0.0.1:{}/api/v1/orders", self.control_port))
-            .header("Idempotency-Key", "the-only-one")
-            .json(&serde_json::json!({ "from": "A21", "to": "B12" }))
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(answer.status(), 202, "{}", self.logs());
-        let body: Value = answer.json().await.unwrap();
-        body["task"].as_str().unwrap().to_owned()
+        place_order(self.control_port).await
     }
 }
 
-fn free_port() -> u16 {
+/// The last lines of a log.
+pub(crate) fn tail(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+async fn get(port: u16, path: &str) -> Option<Value> {
+    let answer = reqwest::get(format!("http://127.0.0.1:{port}{path}")).await.ok()?;
+    answer.json().await.ok()
+}
+
+/// Asks until the answer fits; fails with the last answer and the logs.
+pub(crate) async fn wait(
+    port: u16,
+    path: &str,
+    bound: Duration,
+    logs: impl Fn() -> String,
+    fits: impl Fn(&Value) -> bool,
+) -> Value {
+    let give_up = Instant::now() + bound;
+    let mut last = None;
+    while Instant::now() < give_up {
+        last = get(port, path).await.or(last);
+        if let Some(answer) = last.as_ref().filter(|it| fits(it)) {
+            return answer.clone();
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{path} never fitted within {} s: {last:#?}\n{}", bound.as_secs(), logs());
+}
+
+/// Places an order across the floors of the small site, and says which task carries it out.
+pub(crate) async fn place_order(port: u16) -> String {
+    let client = reqwest::Client::new();
+    let answer = client
+        .post(format!("http://127.0.0.1:{port}/api/v1/orders"))
+        .header("Idempotency-Key", "the-only-one")
+        .json(&serde_json::json!({ "from": "A21", "to": "B12" }))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 202);
+    let body: Value = answer.json().await.unwrap();
+    body["task"].as_str().unwrap().to_owned()
+}
+
+pub(crate) fn free_port() -> u16 {
     free_address().port()
 }
 
 /// The name of a task's state: a plain string, or the one key of an object.
-fn state_of(task: &Value) -> String {
+pub(crate) fn state_of(task: &Value) -> String {
     let state = &task["state"];
     let name = state.as_str().or_else(|| state.as_object()?.keys().next().map(String::as_str));
     name.unwrap_or_else(|| panic!("a state is {state}")).to_owned()
@@ -197,9 +229,35 @@ async fn control_is_killed_in_mid_task_and_the_load_is_moved_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_plant_is_killed_in_mid_ride_and_the_load_is_moved_once() {
+    let site = Site::start().await;
+    let plant = site.plant();
+    site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
+    let (gateway, control) = (site.gateway(), site.control());
+    site.wait(site.control_port, "/readyz", START_BOUND, |_| true).await;
+    let path = format!("/api/v1/tasks/{}", site.place_order().await);
+    let rides = |it: &Value| it["activity"].get("rides").is_some();
+    site.wait(site.control_port, &path, RIDE_BOUND, rides).await;
+    drop(plant);
+    // Control has noticed.
+    let silent = |it: &Value| {
+        it.as_array().is_some_and(|all| all.iter().all(|vehicle| vehicle["hearing"] == "silent"))
+    };
+    site.wait(site.control_port, "/api/v1/vehicles", START_BOUND, silent).await;
+    let plant = site.plant();
+    site.wait(site.control_port, &path, RIDE_BOUND, |it| state_of(it) == "completed").await;
+    let counted = site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
+    assert_eq!(counted["loads"].as_array().map(Vec::len), Some(1), "{counted:#}");
+    let load = &counted["loads"][0];
+    assert_eq!((&load["picked"], &load["dropped"]), (&1.into(), &1.into()), "{counted:#}");
+    assert_eq!(counted["lifts"][0]["contradictions"], 0, "{counted:#}");
+    drop((control, gateway, plant));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_graceful_stop_under_load_loses_no_accepted_order() {
     let site = Site::start().await;
-    let mut control = site.control();
+    let control = site.control();
     site.wait(site.control_port, "/readyz", START_BOUND, |_| true).await;
     let client = reqwest::Client::new();
     let url = format!("http://127.0.0.1:{}/api/v1/orders", site.control_port);
@@ -219,12 +277,11 @@ async fn a_graceful_stop_under_load_loses_no_accepted_order() {
     // The stop comes in the midst of them: one is answered, the others are on their way.
     let mut accepted: Vec<String> = orders.remove(0).await.unwrap().into_iter().collect();
     assert_eq!(accepted.len(), 1, "{}", site.logs());
-    let signaled = Command::new("kill").args(["-TERM", &control.child.id().to_string()]).status().unwrap();
-    assert!(signaled.success());
+    control.terminate();
     for order in orders {
         accepted.extend(order.await.unwrap());
     }
-    let ended = tokio::task::spawn_blocking(move || control.child.wait().unwrap()).await.unwrap();
+    let ended = control.ended().await;
     assert!(ended.success(), "{ended}\n{}", site.logs());
 
     let control = site.control();

@@ -23,6 +23,8 @@ use server::messaging::{
 };
 use server::simulate::{self, Options, PlantReport, PlcOptions, Running};
 use server::site::{self, HostPort};
+use server::store;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -59,12 +61,18 @@ fn path(points: &[&str]) -> Vec<PointId> {
 
 struct Bench {
     plant: Plant,
+    folder: TempDir,
     running: Running,
     stop: CancellationToken,
 }
 
 impl Bench {
     async fn start(broker: SocketAddr) -> Self {
+        Self::start_in(tempfile::tempdir().expect("a folder"), broker).await
+    }
+
+    /// Goes on with what the folder keeps.
+    async fn start_in(folder: TempDir, broker: SocketAddr) -> Self {
         let plant = quick_plant();
         let stop = CancellationToken::new();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -75,9 +83,10 @@ impl Bench {
             report: Some(listen),
             seed: 1,
             boot: 0,
+            pool: store::open(&folder.path().join("plant.db")).await.expect("a store"),
         };
         let running = simulate::start(&plant, options, stop.clone()).await.expect("it starts");
-        Self { plant, running, stop }
+        Self { plant, folder, running, stop }
     }
 
     /// Without a broker: vehicles keep trying, lifts serve.
@@ -109,6 +118,10 @@ impl Bench {
         let words = Profile::built_in().encode_command(&CommandBlock { number, action, floor });
         let written = plc.call(Request::WriteMultipleRegisters(100, words.into())).await;
         assert!(matches!(written, Ok(Ok(Response::WriteMultipleRegisters(100, 3)))), "{written:?}");
+        self.until_completed(plc, number).await
+    }
+
+    async fn until_completed(&self, plc: &mut Context, number: u16) -> LiftStatus {
         let finished = async {
             loop {
                 let status = self.status(plc).await;
@@ -127,9 +140,11 @@ impl Bench {
         answer.json().await.expect("a report")
     }
 
-    async fn end(self) {
+    async fn end(self) -> TempDir {
         self.stop.cancel();
-        tokio::time::timeout(PATIENCE, self.running.stopped()).await.expect("it stops");
+        let stopped = tokio::time::timeout(PATIENCE, self.running.stopped()).await.expect("in time");
+        stopped.expect("it stops");
+        self.folder
     }
 }
 
@@ -156,6 +171,79 @@ async fn a_plc_runs_commands_over_modbus() {
     assert_eq!((lift.writes, lift.taken, lift.contradictions, lift.e_stops), (3, 3, 0, 0));
     assert_eq!(report.rejected.iter().filter(|it| it.source == "L1").count(), 0);
     bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plc_goes_on_where_it_was_over_a_restart() {
+    let bench = Bench::without_broker().await;
+    let mut plc = bench.plc(1).await;
+    bench.finish(&mut plc, 1, LiftAction::OpenDoor, 1).await;
+    let words = Profile::built_in().encode_command(&CommandBlock {
+        number: 2,
+        action: LiftAction::CloseDoor,
+        floor: 1,
+    });
+    let written = plc.call(Request::WriteMultipleRegisters(100, words.into())).await;
+    assert!(matches!(written, Ok(Ok(_))), "{written:?}");
+    drop(plc);
+    // The door has not shut yet; what had arrived is not lost.
+    let folder = bench.end().await;
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
+    let bench = Bench::start_in(folder, nobody).await;
+    let mut plc = bench.plc(1).await;
+    let shut = bench.until_completed(&mut plc, 2).await;
+    assert_eq!((shut.door, shut.boot, shut.accepted), (DoorState::Closed, 1, 2));
+    let lift = &bench.report().await.lifts[0];
+    assert_eq!((lift.writes, lift.taken), (2, 2), "counted over the restart");
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plant_whose_disk_refuses_ends_and_shows_nothing_that_it_could_not_keep() {
+    let bench = Bench::without_broker().await;
+    let pool = store::open(&bench.folder.path().join("plant.db")).await.expect("a store");
+    sqlx::query(
+        "CREATE TRIGGER refuse BEFORE INSERT ON plant_parts BEGIN SELECT RAISE(ABORT, 'refused'); END",
+    )
+    .execute(&pool)
+    .await
+    .expect("a disk that refuses");
+    let mut plc = bench.plc(1).await;
+    let words = Profile::built_in().encode_command(&CommandBlock {
+        number: 1,
+        action: LiftAction::OpenDoor,
+        floor: 1,
+    });
+    // The write itself may be answered or cut off.
+    let _ = plc.call(Request::WriteMultipleRegisters(100, words.into())).await;
+    tokio::time::timeout(PATIENCE, bench.stop.cancelled()).await.expect("it takes its role with it");
+    let ended = tokio::time::timeout(PATIENCE, bench.running.stopped()).await.expect("in time");
+    let reason = format!("{:#}", ended.expect_err("it says why"));
+    assert!(reason.contains("the simulated plant cannot be stored"), "{reason}");
+    sqlx::query("DROP TRIGGER refuse").execute(&pool).await.expect("a disk that takes it again");
+    let bench = Bench::start_in(bench.folder, SocketAddr::from(([127, 0, 0, 1], 9))).await;
+    assert_eq!(bench.report().await.lifts[0].writes, 0);
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plant_that_was_kept_for_another_site_is_refused() {
+    let folder = Bench::without_broker().await.end().await;
+    let mut plant = quick_plant();
+    plant.vehicles.remove(&v01());
+    let options = Options {
+        broker: "127.0.0.1:9".parse().expect("an address"),
+        plcs: BTreeMap::new(),
+        report: None,
+        seed: 1,
+        boot: 0,
+        pool: store::open(&folder.path().join("plant.db")).await.expect("a store"),
+    };
+    let refused = simulate::start(&plant, options, CancellationToken::new()).await;
+    let reason = format!("{:#}", refused.expect_err("it does not fit"));
+    for part in ["begin afresh", "vehicle V01 was kept, and the site file has no such vehicle"] {
+        assert!(reason.contains(part), "{reason}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
