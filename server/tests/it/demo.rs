@@ -6,7 +6,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::processes::{Process, RIDE_BOUND, START_BOUND, free_port, place_order, state_of, tail, wait};
+use crate::processes::{
+    Process, RIDE_BOUND, START_BOUND, all_heard, free_port, place_order, state_of, tail, wait,
+};
 
 /// The small site as a demonstration, with a folder of its own.
 struct Demo {
@@ -69,11 +71,12 @@ impl Demo {
 async fn goes_on(end: impl AsyncFnOnce(Process)) {
     let demo = Demo::new();
     let first = demo.start(&[]);
-    demo.wait("/readyz", |_| true).await;
+    demo.wait("/api/v1/vehicles", all_heard).await;
     let path = format!("/api/v1/tasks/{}", place_order(demo.port).await);
     demo.wait(&path, |it| it["activity"].get("rides").is_some()).await;
     end(first).await;
     let loads = demo.loads().await;
+    assert_eq!(loads.len(), 1, "{}", tail(&demo.log()));
     assert_eq!((&loads[0]["picked"], &loads[0]["dropped"]), (&1.into(), &0.into()), "{loads:?}");
 
     let second = demo.start(&[]);

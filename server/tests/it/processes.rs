@@ -132,6 +132,11 @@ impl Site {
     }
 }
 
+/// Both vehicles of the small site take commands, so that the one that stands on the floor of the load gets the order.
+pub(crate) fn all_heard(vehicles: &Value) -> bool {
+    vehicles.as_array().is_some_and(|all| all.len() == 2 && all.iter().all(|it| it["linkOpen"] == true))
+}
+
 /// The last lines of a log.
 pub(crate) fn tail(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -197,9 +202,6 @@ async fn control_is_killed_in_mid_task_and_the_load_is_moved_once() {
     site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
     let gateway = site.gateway();
     let mut control = site.control();
-    let all_heard = |it: &Value| {
-        it.as_array().is_some_and(|all| all.len() == 2 && all.iter().all(|v| v["linkOpen"] == true))
-    };
     site.wait(site.control_port, "/api/v1/vehicles", START_BOUND, all_heard).await;
 
     let task = site.place_order().await;
@@ -234,7 +236,7 @@ async fn the_plant_is_killed_in_mid_ride_and_the_load_is_moved_once() {
     let plant = site.plant();
     site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
     let (gateway, control) = (site.gateway(), site.control());
-    site.wait(site.control_port, "/readyz", START_BOUND, |_| true).await;
+    site.wait(site.control_port, "/api/v1/vehicles", START_BOUND, all_heard).await;
     let path = format!("/api/v1/tasks/{}", site.place_order().await);
     let rides = |it: &Value| it["activity"].get("rides").is_some();
     site.wait(site.control_port, &path, RIDE_BOUND, rides).await;

@@ -199,34 +199,6 @@ async fn a_plc_goes_on_where_it_was_over_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plant_whose_disk_refuses_ends_and_shows_nothing_that_it_could_not_keep() {
-    let bench = Bench::without_broker().await;
-    let pool = store::open(&bench.folder.path().join("plant.db")).await.expect("a store");
-    sqlx::query(
-        "CREATE TRIGGER refuse BEFORE INSERT ON plant_parts BEGIN SELECT RAISE(ABORT, 'refused'); END",
-    )
-    .execute(&pool)
-    .await
-    .expect("a disk that refuses");
-    let mut plc = bench.plc(1).await;
-    let words = Profile::built_in().encode_command(&CommandBlock {
-        number: 1,
-        action: LiftAction::OpenDoor,
-        floor: 1,
-    });
-    // The write itself may be answered or cut off.
-    let _ = plc.call(Request::WriteMultipleRegisters(100, words.into())).await;
-    tokio::time::timeout(PATIENCE, bench.stop.cancelled()).await.expect("it takes its role with it");
-    let ended = tokio::time::timeout(PATIENCE, bench.running.stopped()).await.expect("in time");
-    let reason = format!("{:#}", ended.expect_err("it says why"));
-    assert!(reason.contains("the simulated plant cannot be stored"), "{reason}");
-    sqlx::query("DROP TRIGGER refuse").execute(&pool).await.expect("a disk that takes it again");
-    let bench = Bench::start_in(bench.folder, SocketAddr::from(([127, 0, 0, 1], 9))).await;
-    assert_eq!(bench.report().await.lifts[0].writes, 0);
-    bench.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_plant_that_was_kept_for_another_site_is_refused() {
     let folder = Bench::without_broker().await.end().await;
     let mut plant = quick_plant();
@@ -433,5 +405,27 @@ async fn a_vehicle_carries_a_load_through_a_lift_and_loses_its_radio_on_the_way(
     assert_eq!(counts.get("message not understood"), Some(&1));
     bench.end().await;
     voice.until_presence(false).await;
+    voice.link.close().await;
+}
+
+/// Its last words are its goodbye: the answer to a command that it could not keep is not among them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plant_whose_disk_refuses_ends_and_says_nothing_that_it_could_not_keep() {
+    let broker = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a broker");
+    let bench = Bench::start(broker.address()).await;
+    let mut voice = Voice::connect(broker.address(), &bench.plant);
+    voice.until_presence(true).await;
+    let pool = store::open(&bench.folder.path().join("plant.db")).await.expect("a store");
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON plant_parts WHEN NEW.kind = 'memory' \
+                  BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    sqlx::query(refuse).execute(&pool).await.expect("a disk that refuses");
+    voice.tell(1, 1, Instruction::OpenLink).await;
+    tokio::time::timeout(PATIENCE, bench.stop.cancelled()).await.expect("it takes its role with it");
+    let ended = tokio::time::timeout(PATIENCE, bench.running.stopped()).await.expect("in time");
+    let reason = format!("{:#}", ended.expect_err("it says why"));
+    assert!(reason.contains("the simulated plant cannot be stored"), "{reason}");
+    voice.until_presence(false).await;
+    let answers = voice.heard.iter().filter(|it| matches!(it, Event::Acknowledged(_)));
+    assert_eq!(answers.count(), 0, "{:#?}", voice.heard);
     voice.link.close().await;
 }
