@@ -144,9 +144,10 @@ pub(crate) fn tail(path: &Path) -> String {
     lines[lines.len().saturating_sub(40)..].join("\n")
 }
 
+/// None while nobody answers, and while a node that starts does not know its ledger yet.
 async fn get(port: u16, path: &str) -> Option<Value> {
     let answer = reqwest::get(format!("http://127.0.0.1:{port}{path}")).await.ok()?;
-    answer.json().await.ok()
+    answer.error_for_status().ok()?.json().await.ok()
 }
 
 /// Asks until the answer fits; fails with the last answer and the logs.
