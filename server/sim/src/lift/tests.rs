@@ -252,14 +252,17 @@ fn a_door_gives_way_to_what_stands_on_the_sill_and_closes_afterwards() {
 }
 
 #[test]
-fn a_reboot_forgets_commands_and_counts() {
+fn a_reboot_forgets_commands_counts_and_levels_the_car() {
     let mut bench = Bench::new();
     bench.write(7, GoTo, 2);
     bench.run(Millis::seconds(2));
     bench.write(8, OpenDoor, 2);
     bench.lift.reboot();
+    let halted = bench.lift.status();
+    assert_eq!((halted.motion, halted.levelled), (Motion::Still, false));
     let status = bench.run(Millis::seconds(10));
     assert_eq!((status.boot, status.accepted, status.completed), (2, 0, 0));
-    assert_eq!((status.motion, status.levelled), (Motion::Still, false));
+    let nearest = status.floor.clone();
+    assert!(status.stands_at(&nearest), "it creeps to the nearest stop by itself");
     assert!(bench.finish(1, GoTo, 1).stands_at(&fixture::floor("F1")));
 }

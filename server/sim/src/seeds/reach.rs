@@ -18,24 +18,30 @@ impl Reach {
             Safeguard::CommandMemory => Self::Seed(73),
             Safeguard::LinkFence => Self::Seed(166),
             Safeguard::TokenFence => Self::Seed(5),
-            Safeguard::MemoryWindow
-            | Safeguard::ClaimFence
-            | Safeguard::SessionFence
-            | Safeguard::ReadAge
-            | Safeguard::Expectation
-            | Safeguard::Interlock
-            | Safeguard::Validity
-            | Safeguard::OutcomeMemory
-            | Safeguard::FlightRecord
-            | Safeguard::Verifying
-            | Safeguard::BootCounter
-            | Safeguard::FrozenRegisters
-            | Safeguard::VehicleMode
-            | Safeguard::SteadyClock
-            | Safeguard::TwoChannels
-            | Safeguard::OneSession
-            | Safeguard::Reconciliation
-            | Safeguard::HeartbeatResults => Self::Seed(0),
+            Safeguard::ReadAge => Self::Seed(8),
+            Safeguard::OutcomeMemory => Self::Seed(85),
+            Safeguard::Verifying => Self::Seed(26),
+            Safeguard::BootCounter => Self::Seed(1854),
+            Safeguard::FrozenRegisters => Self::Seed(201),
+            Safeguard::VehicleMode => Self::Seed(4),
+            Safeguard::TwoChannels => Self::Seed(1),
+            Safeguard::OneSession => Self::Seed(3),
+            Safeguard::HeartbeatResults => Self::Seed(4),
+            Safeguard::MemoryWindow => {
+                Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
+            }
+            Safeguard::ClaimFence => Self::Out("one node claims every task until nodes share a ledger"),
+            Safeguard::SessionFence => {
+                Self::Out("one node speaks of its newest ride alone, so an older ride carries an older token")
+            }
+            Safeguard::Expectation => Self::Out("what a late read hides, the interlock sees in the newest"),
+            Safeguard::Interlock => Self::Out("what contradicts the movement also misses the expectation"),
+            Safeguard::Validity => Self::Out("its 2.5 s are those of the read, whose age is refused first"),
+            Safeguard::FlightRecord => {
+                Self::Out("control misses the outcome of a gateway that died, and verifies by itself")
+            }
+            Safeguard::SteadyClock => Self::Out(""),
+            Safeguard::Reconciliation => Self::Out(""),
         }
     }
 }
