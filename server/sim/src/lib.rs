@@ -18,6 +18,7 @@ pub mod ways;
 pub mod kept;
 pub mod plant;
 
+pub mod before_after;
 pub mod blind_zone;
 pub mod checkers;
 pub mod fault;

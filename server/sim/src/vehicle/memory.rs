@@ -26,6 +26,8 @@ pub struct VehicleMemory {
     boot: u64,
     link: Generation,
     commands: BTreeMap<CommandId, Remembered>,
+    /// The lowest sequence of these, kept because every heartbeat says it; none while there are none.
+    lowest: Option<u64>,
     /// Commands with a lower sequence are forgotten; 0 while none is.
     floor: u64,
     /// The highest sequence that was accepted.
@@ -52,7 +54,7 @@ impl VehicleMemory {
 
     /// The lowest sequence that is remembered; 0 before the first command.
     pub fn window_floor(&self) -> u64 {
-        self.commands.values().map(|it| it.sequence).min().unwrap_or(self.floor)
+        self.lowest.unwrap_or(self.floor)
     }
 
     /// Whether a command's sequence lies below everything remembered.
@@ -101,6 +103,7 @@ impl VehicleMemory {
             verdict,
         };
         self.commands.insert(command.id.clone(), remembered);
+        self.lowest = Some(self.lowest.map_or(command.sequence, |it| it.min(command.sequence)));
         if self.commands.len() > COMMAND_MEMORY {
             self.forget_lowest();
         }
@@ -110,6 +113,7 @@ impl VehicleMemory {
         let lowest = self.commands.iter().min_by_key(|(_, it)| it.sequence);
         if let Some((id, sequence)) = lowest.map(|(id, it)| (id.clone(), it.sequence)) {
             self.commands.remove(&id);
+            self.lowest = self.commands.values().map(|it| it.sequence).min();
             self.floor = self.floor.max(sequence.saturating_add(1));
         }
     }

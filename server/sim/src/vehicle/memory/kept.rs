@@ -34,7 +34,7 @@ impl VehicleMemory {
 
     /// All of it. Every field is named, so that a new one is not forgotten.
     pub(crate) fn kept(&self) -> KeptMemory {
-        let Self { boot, link, commands, floor, accepted, revision: _ } = self;
+        let Self { boot, link, commands, floor, accepted, lowest: _, revision: _ } = self;
         let command = |(id, it): (&CommandId, &Remembered)| KeptCommand {
             id: id.clone(),
             sequence: it.sequence,
@@ -61,6 +61,7 @@ impl VehicleMemory {
         Self {
             boot: kept.boot,
             link: kept.link,
+            lowest: kept.commands.iter().map(|it| it.sequence).min(),
             commands: kept.commands.into_iter().map(remembered).collect(),
             floor: kept.floor,
             accepted: kept.accepted,
