@@ -2,6 +2,7 @@
 //! only words, progress and exit codes.
 
 mod accidents;
+mod before_after;
 mod blind_zone;
 mod progress;
 mod replay;
@@ -33,6 +34,9 @@ pub enum Lab {
     /// Thousands of rides through cars without radio: how soon vehicles are back, what is sent again.
     #[command(after_help = blind_zone::HELP)]
     BlindZone(blind_zone::Args),
+    /// The first field report's site as it was, with leases only, and by Hoistway; writes a page with plots.
+    #[command(after_help = before_after::HELP)]
+    BeforeAfter(before_after::Args),
     /// How many times faster than the clock virtual time goes.
     #[command(after_help = speed::HELP)]
     Speed(speed::Args),
@@ -50,6 +54,7 @@ pub fn run(lab: Lab) -> anyhow::Result<ExitCode> {
         Lab::Replay(args) => replay::run(&args),
         Lab::Safeguards(args) => safeguards::run(&args, &mut progress),
         Lab::BlindZone(args) => blind_zone::run(&args, &mut progress),
+        Lab::BeforeAfter(args) => before_after::run(&args, &mut progress),
         Lab::Speed(args) => speed::run(&args, &mut progress),
     }
 }
