@@ -55,7 +55,7 @@ pub enum Checker {
     DeltasEqualState,
     /// No waiter is overtaken more than three times.
     NobodyOvertaken,
-    /// A lift is one ride's at a time (B1).
+    /// A lift is one ride's at a time, and nobody's before its car is empty (B1).
     OneRide,
 }
 
@@ -246,8 +246,8 @@ impl Checkers {
     }
 
     /// The ledger has an entry more.
-    pub(crate) fn recorded(&mut self, now: Mono, entry: &Entry) {
-        let found = self.line.recorded(entry);
+    pub(crate) fn recorded(&mut self, now: Mono, entry: &Entry, sim: &SimPlant) {
+        let found = self.line.recorded(entry, sim);
         self.report_all(now, found);
     }
 

@@ -175,6 +175,11 @@ impl SimPlant {
         self.vehicle_index.get(vehicle).and_then(|idx| self.vehicles.get(*idx)).map(|it| &it.model)
     }
 
+    /// Vehicles that stand in the car of a lift.
+    pub fn in_car<'a>(&'a self, lift: &'a LiftId) -> impl Iterator<Item = &'a VehicleId> {
+        self.vehicles.iter().filter(|it| it.model.in_car() == Some(lift)).map(|it| &it.id)
+    }
+
     fn advance(&mut self, now: Mono) {
         while let Some((due, actor)) = self.agenda.first().copied()
             && due <= now
@@ -227,8 +232,11 @@ impl SimPlant {
         }
     }
 
+    /// Who has forgotten its ride in the car is in the car all the same.
     fn ride_of(&self, idx: usize) -> Option<(usize, RideStage)> {
-        let (lift, stage) = self.vehicles.get(idx)?.model.ride()?;
+        let model = &self.vehicles.get(idx)?.model;
+        let forgotten = model.in_car().map(|lift| (lift, RideStage::Inside));
+        let (lift, stage) = model.ride().or(forgotten)?;
         Some((*self.lift_index.get(lift)?, stage))
     }
 

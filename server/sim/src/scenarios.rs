@@ -104,8 +104,8 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Held { safeguard, caught_by, after, .. } => {
-                let (name, seconds) = (caught_by.name(), after.0.div_ceil(1000));
-                write!(f, "held; without {safeguard:?} caught by {name} after {seconds} s")
+                let (rule, name) = (safeguard.name(), caught_by.name());
+                write!(f, "held; without {rule} caught by {name} after {} s", after.0.div_ceil(1000))
             }
             Self::Failed { reason } => write!(f, "FAILED: {reason}"),
             Self::Void { reason } => write!(f, "VOID: {reason}"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::ids::{LiftId, SessionId};
+use kernel::ids::{LiftId, SessionId, VehicleId};
 use kernel::wire::ledger::{Entry, Record, SessionPhase};
 
 use super::Checker;
@@ -11,28 +11,39 @@ use crate::plant::SimPlant;
 /// More than so often nobody is overtaken.
 const OVERTAKEN_MAX: u32 = 3;
 
-/// Who waits for which lift, by the ledger.
+/// A ride in line.
+#[derive(Clone, Debug)]
+struct Waiter {
+    session: SessionId,
+    lift: LiftId,
+    vehicle: VehicleId,
+    overtaken: u32,
+}
+
+/// Who waits for which lift, by the ledger, in the order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LineWatch {
-    /// In the order of arrival, with how often each was overtaken.
-    waiting: Vec<(SessionId, LiftId, u32)>,
+    waiting: Vec<Waiter>,
     /// Whose lifts are whose.
     granted: BTreeMap<SessionId, LiftId>,
 }
 
 impl LineWatch {
     /// Takes an entry; says who was overtaken too often by it, and which lift is now two rides'.
-    pub(super) fn recorded(&mut self, entry: &Entry) -> Vec<(Checker, String)> {
+    pub(super) fn recorded(&mut self, entry: &Entry, sim: &SimPlant) -> Vec<(Checker, String)> {
         match &entry.record {
-            Record::SessionRequested { session, lift, .. } => {
-                self.waiting.push((session.clone(), lift.clone(), 0));
+            Record::SessionRequested { session, lift, vehicle, .. } => {
+                let (session, lift, vehicle) = (session.clone(), lift.clone(), vehicle.clone());
+                self.waiting.push(Waiter { session, lift, vehicle, overtaken: 0 });
                 Vec::new()
             }
-            Record::SessionChanged { session, phase: SessionPhase::Granted, .. } => self.granted(session),
+            Record::SessionChanged { session, phase: SessionPhase::Granted, .. } => {
+                self.granted(session, sim)
+            }
             Record::SessionChanged {
                 session, phase: SessionPhase::Released | SessionPhase::Forced, ..
             } => {
-                self.waiting.retain(|(id, _, _)| id != session);
+                self.waiting.retain(|it| it.session != *session);
                 self.granted.remove(session);
                 Vec::new()
             }
@@ -50,20 +61,26 @@ impl LineWatch {
         }
     }
 
-    fn granted(&mut self, session: &SessionId) -> Vec<(Checker, String)> {
-        let Some(place) = self.waiting.iter().position(|(id, _, _)| id == session) else { return Vec::new() };
-        let (_, lift, _) = self.waiting.remove(place);
+    fn granted(&mut self, session: &SessionId, sim: &SimPlant) -> Vec<(Checker, String)> {
+        let Some(place) = self.waiting.iter().position(|it| it.session == *session) else {
+            return Vec::new();
+        };
+        let Waiter { lift, vehicle, .. } = self.waiting.remove(place);
         let holder = self.granted.iter().find(|(_, held)| **held == lift).map(|(holder, _)| holder);
         let mut found: Vec<_> = holder
             .map(|it| (Checker::OneRide, format!("{lift} is granted to {session} while {it} holds it")))
             .into_iter()
             .collect();
-        for (id, waits_for, overtaken) in self.waiting.iter_mut().take(place) {
-            if *waits_for == lift {
-                *overtaken += 1;
-                if *overtaken > OVERTAKEN_MAX {
-                    found.push((Checker::NobodyOvertaken, format!("{id} was overtaken {overtaken} times")));
-                }
+        let inside = sim.in_car(&lift).find(|it| **it != vehicle);
+        found
+            .extend(inside.map(|it| {
+                (Checker::OneRide, format!("{lift} is granted to {session} with {it} in the car"))
+            }));
+        for waiter in self.waiting.iter_mut().take(place).filter(|it| it.lift == lift) {
+            waiter.overtaken += 1;
+            if waiter.overtaken > OVERTAKEN_MAX {
+                let detail = format!("{} was overtaken {} times", waiter.session, waiter.overtaken);
+                found.push((Checker::NobodyOvertaken, detail));
             }
         }
         self.granted.insert(session.clone(), lift);

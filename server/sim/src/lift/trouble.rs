@@ -62,6 +62,11 @@ pub enum LiftTrouble {
         /// For so long.
         for_ms: Millis,
     },
+    /// Its occupancy sensor shows an empty car, whoever is in it.
+    SensorBlind {
+        /// For so long.
+        for_ms: Millis,
+    },
 }
 
 /// Troubles that stand, each until a moment.
@@ -99,6 +104,12 @@ impl LiftModel {
                 self.troubles.late = Some((*by_ms, now + *for_ms));
                 self.troubles.seen = (occupied, now);
                 self.troubles.shown = occupied;
+            }
+            LiftTrouble::SensorBlind { for_ms } => {
+                // A sensor that shows an empty car, and shows the next change only when all is over.
+                self.troubles.late = Some((*for_ms, now + *for_ms));
+                self.troubles.seen = (self.vehicles > 0, now);
+                self.troubles.shown = false;
             }
         }
     }

@@ -118,6 +118,13 @@ impl Play {
         }
     }
 
+    /// A vehicle's controller starts again.
+    pub fn restart_vehicle(&mut self, vehicle: &'static str) {
+        if let Some(vehicle) = self.vehicle_id(vehicle) {
+            self.suffer(FaultKind::Plant(PlantTrouble::VehicleRestarted { vehicle }));
+        }
+    }
+
     /// The gateway dies and starts again.
     pub fn kill_gateway(&mut self, for_ms: Millis) {
         if let Some(gateway) = self.gateway_id() {

@@ -31,10 +31,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         SENSOR_LATE,
     ),
     pending("cancel_while_queued", "An order is taken back while its vehicle is in line.", "withdrawal"),
-    pending(
+    built(
         "vehicle_reboots_in_car",
-        "A vehicle starts again in the car and has forgotten its ride.",
-        "an occupant attaches to its ride again",
+        "A vehicle starts again in the car and has forgotten its ride, and the sensor does not see it.",
+        REBOOTS_IN_CAR,
     ),
     built("fire_mode_mid_ride", "The fire service takes the lift with a vehicle in the car.", FIRE_MODE),
     pending("exit_landing_full", "The landing where a ride ends is taken.", "exit reservation"),
@@ -83,6 +83,45 @@ const SENSOR_LATE: Script = Script {
     ],
     never: &[],
     within: WITHIN,
+};
+
+/// The lift waits with its door open and calls people; it is not given to the next in line.
+const REBOOTS_IN_CAR: Script = Script {
+    safeguard: Safeguard::TwoChannels,
+    checker: Checker::OneRide,
+    site: Site::with(2),
+    orders: Orders::Listed(&[(5, "S2", "S1"), (6, "S1", "S2")]),
+    play: |play| {
+        play.until("→ L1 … CloseDoor F2");
+        play.until_seen("V2 is behind a shut door", |it| {
+            it.vehicle("V2").is_some_and(|v2| v2.in_car().is_some())
+                && it.lift().is_some_and(|lift| lift.door == DoorState::Closed)
+        });
+        play.lift_suffers(LiftTrouble::SensorBlind { for_ms: Millis::seconds(900) });
+        play.restart_vehicle("V2");
+        play.until_seen("the car is open at F1, and V2 stays in it", |it| {
+            let v2 = it.vehicle("V2").is_some_and(|v2| v2.in_car().is_some() && v2.ride().is_none());
+            v2 && it.lift().is_some_and(|lift| {
+                lift.floor.as_str() == "F1" && lift.door == DoorState::Open && !lift.occupied
+            })
+        });
+        play.wait(Millis::seconds(60));
+    },
+    danger: &[
+        "SessionRequested … S-A2.2",
+        "SessionChanged { session: S-A1.2, phase: Riding",
+        "FAULT … SensorBlind",
+        "FAULT … VehicleRestarted { vehicle: V2 }",
+    ],
+    expects: &[
+        "FAULT … VehicleRestarted { vehicle: V2 }",
+        "SessionChanged { session: S-A1.2, phase: Alighting",
+        "V2 answers T-A1.2 Accepted",
+        "AlarmRaised … RecordsDisagree",
+        "AlarmRaised … HandoverDisagrees",
+    ],
+    never: &["→ L1 … CloseDoor F1", "S-A2.2, phase: Granted"],
+    within: Millis::seconds(120),
 };
 
 /// With the door shut and nothing in hand, so that nothing but the mode holds commands back.

@@ -91,7 +91,7 @@ impl Orders {
         match self {
             Self::Listed(orders) => orders.iter().copied().map(order).collect(),
             Self::Shuttle { count, every, between: (here, there) } => {
-                let leg = |n: u64| if n % 2 == 0 { (here, there) } else { (there, here) };
+                let leg = |n: u64| if n.is_multiple_of(2) { (here, there) } else { (there, here) };
                 (0..count).map(|n| order((5 + n * every, leg(n).0, leg(n).1))).collect()
             }
         }
@@ -166,8 +166,8 @@ impl Script {
             },
             None => {
                 let others: Vec<_> = play.world().violations().iter().map(|it| it.checker.name()).collect();
-                let (safeguard, name) = (self.safeguard, self.checker.name());
-                let reason = format!("without {safeguard:?} not caught by {name}, only by {others:?}");
+                let (safeguard, name) = (self.safeguard.name(), self.checker.name());
+                let reason = format!("without {safeguard} not caught by {name}, only by {others:?}");
                 Outcome::Failed { reason }
             }
         }
@@ -214,6 +214,37 @@ fn fits(line: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenarios::{State, all};
+
+    /// One that is quickly played.
+    fn late_command() -> Script {
+        let scenario = all().into_iter().find(|it| it.name == "late_command_after_reconnect");
+        match scenario.map(|it| it.state) {
+            Some(State::Built(script)) => script,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_script_is_held_to_all_that_it_says() {
+        let script = late_command();
+        let rows = [
+            (script, "held"),
+            // The danger did not arise, by the plant or by the log.
+            (Script { play: |_| {}, ..script }, "VOID"),
+            (Script { danger: &["V1 is in the car of L9"], ..script }, "VOID"),
+            // A decision is missing, or one was made that must not be.
+            (Script { expects: &["T-A1 … Withdrawn"], ..script }, "FAILED"),
+            (Script { never: &["T-A1 … Finished"], ..script }, "FAILED"),
+            // Another safeguard is not what keeps it away, and another checker is not the one that is named.
+            (Script { safeguard: Safeguard::Interlock, ..script }, "FAILED"),
+            (Script { checker: Checker::OneRide, ..script }, "FAILED"),
+        ];
+        for (script, expected) in rows {
+            let outcome = script.judge().to_string();
+            assert!(outcome.starts_with(expected), "{expected}: {outcome}");
+        }
+    }
 
     #[test]
     fn pieces_of_a_pattern_stand_in_their_order() {

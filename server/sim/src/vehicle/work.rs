@@ -134,6 +134,14 @@ impl VehicleModel {
         Some((lift, stage))
     }
 
+    /// The lift in whose car it stands, whether or not it knows of a ride.
+    pub fn in_car(&self) -> Option<&LiftId> {
+        match &self.position {
+            Position::InCar(lift) => Some(lift),
+            Position::At(_) => None,
+        }
+    }
+
     /// The command in hand.
     pub fn working_on(&self) -> Option<&CommandId> {
         self.work.as_ref().map(Work::command)

@@ -26,14 +26,14 @@ const KEPT_MAX: usize = 1000;
 impl World {
     pub(super) fn deliver(&mut self, place: u64, parcel: Parcel) {
         match parcel {
-            Parcel::ToNode { node, life, event } => self.to_node(place, node, life, event),
+            Parcel::ToNode { node, life, event } => self.node_hears(place, node, life, event),
             Parcel::ToGateway { gateway, command } => {
                 self.with_gateway(gateway, gateway::Event::Commanded(command));
             }
-            Parcel::ToVehicle(command) => self.to_broker(*command),
+            Parcel::ToVehicle(command) => self.broker_takes(*command),
             Parcel::OverRadio { command, connection } => self.over_radio(*command, connection),
             Parcel::FromVehicle { vehicle, connection, message } => {
-                self.from_vehicle(vehicle, connection, *message);
+                self.vehicle_says(vehicle, connection, *message);
             }
             Parcel::ReportTaken { vehicle, report, connection } => {
                 if self.is_connected(&vehicle, connection) {
@@ -45,7 +45,7 @@ impl World {
                     self.sim.handle(SimEvent::ControlBeat { vehicle }, self.now);
                 }
             }
-            Parcel::ToLedger { node, life, batch, records } => self.to_ledger(node, life, batch, records),
+            Parcel::ToLedger { node, life, batch, records } => self.ledger_takes(node, life, batch, records),
             Parcel::ToStore(request) => {
                 let answered = self.store.acquire(request, self.now);
                 self.answer_leases(answered);
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    fn to_node(&mut self, place: u64, idx: usize, life: u32, event: Box<Event>) {
+    fn node_hears(&mut self, place: u64, idx: usize, life: u32, event: Box<Event>) {
         let now = self.now;
         let Some(node) = self.nodes.get_mut(idx).filter(|it| it.life == life) else { return };
         if let Some(until) = node.clock.paused(now) {
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    fn to_broker(&mut self, command: VehicleCommand) {
+    fn broker_takes(&mut self, command: VehicleCommand) {
         let now = self.now;
         let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
         if session.connected {
@@ -137,7 +137,7 @@ impl World {
     /// A command that did not get through before the connection broke stays with the broker.
     fn over_radio(&mut self, command: VehicleCommand, connection: u32) {
         if !self.is_connected(&command.vehicle, connection) {
-            self.to_broker(command);
+            self.broker_takes(command);
             return;
         }
         let vehicle = command.vehicle.clone();
@@ -155,7 +155,7 @@ impl World {
         self.note(|| format!("{vehicle} hears {} link {} began {began}", command.id, command.link));
     }
 
-    fn from_vehicle(&mut self, vehicle: VehicleId, connection: u32, message: VehicleMessage) {
+    fn vehicle_says(&mut self, vehicle: VehicleId, connection: u32, message: VehicleMessage) {
         if !self.is_connected(&vehicle, connection) {
             return;
         }
@@ -178,10 +178,10 @@ impl World {
             VehicleMessage::Heartbeat(heartbeat) => (Road::VehicleState, Event::Heartbeat(*heartbeat)),
             VehicleMessage::Telemetry(telemetry) => (Road::VehicleState, Event::Telemetry(telemetry)),
         };
-        self.to_all_nodes(road, &event);
+        self.tell_all_nodes(road, &event);
     }
 
-    fn to_ledger(&mut self, node: usize, life: u32, batch: BatchId, records: Vec<Record>) {
+    fn ledger_takes(&mut self, node: usize, life: u32, batch: BatchId, records: Vec<Record>) {
         if self.ledger_away.is_some_and(|until| self.now < until) {
             let event = Event::AppendFailed { batch, reason: "the ledger does not answer".to_owned() };
             self.send_to_node(node, life, LEDGER_LEG, event);
@@ -194,7 +194,7 @@ impl World {
             let sequence = LedgerSequence(u64::try_from(self.ledger.len()).unwrap_or(u64::MAX) + 1);
             self.note(|| format!("#{sequence} {record:?}"));
             let entry = Entry { sequence, at, node: id.clone(), record };
-            self.checkers.recorded(self.now, &entry);
+            self.checkers.recorded(self.now, &entry, &self.sim);
             self.coverage.recorded(&entry.record);
             self.ledger.push(entry.clone());
             entries.push(entry);
@@ -281,13 +281,13 @@ impl World {
                 self.send_over_radio(command);
             }
         }
-        self.to_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle: vehicle.clone(), online: true });
+        self.tell_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle: vehicle.clone(), online: true });
     }
 
     fn missed(&mut self, vehicle: VehicleId, connection: u32) {
         let gone = self.sessions.get(&vehicle).is_some_and(|it| !it.connected && it.connection == connection);
         if gone {
-            self.to_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle, online: false });
+            self.tell_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle, online: false });
         }
     }
 

@@ -106,12 +106,14 @@ impl World {
             gateway::Effect::Tell(outcome) => {
                 self.note(|| format!("{id} tells {} {:?}", outcome.command, outcome.verdict));
                 self.checkers.told(self.now, &outcome);
-                self.to_all_nodes(Road::Outcome, &Event::Outcome(outcome));
+                self.tell_all_nodes(Road::Outcome, &Event::Outcome(outcome));
             }
             gateway::Effect::Forward { command, .. } => {
                 self.carry(Road::VehicleCommand, Parcel::ToVehicle(Box::new(command)));
             }
-            gateway::Effect::Status(status) => self.to_all_nodes(Road::Status, &Event::GatewayStatus(status)),
+            gateway::Effect::Status(status) => {
+                self.tell_all_nodes(Road::Status, &Event::GatewayStatus(status))
+            }
             gateway::Effect::Log { lift, text } => self.note(|| format!("{id} {lift}: {text}")),
         }
     }
@@ -216,7 +218,7 @@ impl World {
         self.post.send(self.now + delay, Parcel::ToNode { node, life, event: Box::new(event) });
     }
 
-    pub(super) fn to_all_nodes(&mut self, road: Road, event: &Event) {
+    pub(super) fn tell_all_nodes(&mut self, road: Road, event: &Event) {
         for node in 0..self.nodes.len() {
             let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
                 continue;

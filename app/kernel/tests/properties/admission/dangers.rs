@@ -109,10 +109,12 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::FlightRecord
             | S::Verifying
             | S::BootCounter
-            | S::FrozenRegisters => true,
+            | S::FrozenRegisters
+            | S::VehicleMode => true,
             S::CommandMemory
             | S::MemoryWindow
             | S::LinkFence
+            | S::SteadyClock
             | S::TwoChannels
             | S::OneSession
             | S::Reconciliation
