@@ -23,7 +23,7 @@ Hoistway commands; it does not protect. Door interlocks, obstruction sensors, ve
 const DEMO_HELP: &str = "\
 Example:
   hoistway demo
-  curl -i http://127.0.0.1:8080/api/v1/orders -H 'Idempotency-Key: 1' --json '{\"from\":\"A31\",\"to\":\"D14\"}'
+  curl -i http://127.0.0.1:8080/api/v1/orders -H \"Idempotency-Key: $(date +%s)\" --json '{\"from\":\"A31\",\"to\":\"D14\"}'
   hoistway demo --fresh
 
 Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would. Stopped or
@@ -69,7 +69,7 @@ stands still until the next start on its data folder, as if time had stopped.";
 
 /// Control rooms for sites where vehicles ride lifts.
 #[derive(Debug, Parser)]
-#[command(name = "hoistway", version, about, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(name = "hoistway", version, about = "Control rooms for sites where vehicles ride lifts", after_help = AFTER_HELP, max_term_width = 100)]
 pub struct Cli {
     /// How lines of the log are written.
     #[arg(long, global = true, env = "HOISTWAY_LOG_FORMAT", value_enum, default_value_t)]

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
+    lock_path: PathBuf,
     _lock: File,
 }
 
@@ -30,7 +31,7 @@ impl DataDir {
             .open(&lock_path)
             .with_context(|| format!("cannot write {}", lock_path.display()))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_owned(), lock_path, _lock: lock }),
             Err(TryLockError::WouldBlock) => bail!(
                 "another process plays {role} on {}; stop it, or give this one another --data folder",
                 path.display()
@@ -45,21 +46,49 @@ impl DataDir {
     /// removed.
     ///
     /// # Errors
-    /// It cannot be listed or renamed.
+    /// It cannot be listed or renamed, it holds what no role wrote, or another process works in it.
     pub fn set_aside(self, now: DateTime<Utc>) -> anyhow::Result<Option<PathBuf>> {
-        let name = self.path.display();
-        let entries = std::fs::read_dir(&self.path).with_context(|| format!("cannot list {name}"))?;
+        // A link stays where it is: what it points to is set aside.
+        let real =
+            self.path.canonicalize().with_context(|| format!("cannot find {}", self.path.display()))?;
+        let name = real.display();
+        let mut n_files = 0;
+        for entry in std::fs::read_dir(&real).with_context(|| format!("cannot list {name}"))? {
+            let path = entry.with_context(|| format!("cannot list {name}"))?.path();
+            self.may_be_moved(&path)?;
+            n_files += 1;
+        }
         // The one file that is always there is the lock.
-        if entries.count() <= 1 {
+        if n_files <= 1 {
             return Ok(None);
         }
-        let folder =
-            self.path.file_name().with_context(|| format!("{name} has no name to be set aside under"))?;
+        let folder = real.file_name().with_context(|| format!("{name} has no name to be set aside under"))?;
         let stamp = now.format("%Y%m%dT%H%M%S%.3fZ");
-        let aside = self.path.with_file_name(format!("{}-{stamp}", folder.to_string_lossy()));
-        std::fs::rename(&self.path, &aside)
+        let aside = real.with_file_name(format!("{}-{stamp}", folder.to_string_lossy()));
+        std::fs::rename(&real, &aside)
             .with_context(|| format!("cannot rename {name} to {}", aside.display()))?;
+        std::fs::create_dir(&real).with_context(|| format!("cannot create {name}"))?;
         Ok(Some(aside))
+    }
+
+    /// Only stores and locks of roles are moved, and no lock that another process holds.
+    fn may_be_moved(&self, path: &Path) -> anyhow::Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let ours = [".db", ".db-wal", ".db-shm", ".lock"].iter().any(|ending| name.ends_with(ending));
+        if !ours || !path.is_file() {
+            bail!("will not set {} aside: {name} in it was not written by Hoistway", self.path.display());
+        }
+        if name.ends_with(".lock") && !self.holds(path) {
+            let lock = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+            if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+                bail!("will not set {} aside: another process holds {name}", self.path.display());
+            }
+        }
+        Ok(())
+    }
+
+    fn holds(&self, lock: &Path) -> bool {
+        self.lock_path.file_name() == lock.file_name()
     }
 
     /// A file of the folder.

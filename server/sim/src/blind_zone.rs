@@ -8,6 +8,7 @@ use kernel::time::Millis;
 use kernel::timing::{HEARTBEAT_PERIOD, HEARTBEATS_STEADY};
 
 use crate::checkers::Violation;
+use crate::figure;
 use crate::sites::{SiteShape, site};
 use crate::world::{PlannedOrder, World, WorldConfig};
 
@@ -119,6 +120,5 @@ pub fn percentile(sorted: &[Millis], percent: usize) -> Millis {
 }
 
 fn hours(span: Millis) -> f64 {
-    // Site time of days: far below what a float holds exactly.
-    u32::try_from(span.0 / 1000).map_or(f64::INFINITY, |seconds| f64::from(seconds) / 3600.0)
+    figure(span.0) / 3_600_000.0
 }

@@ -271,7 +271,7 @@ impl Checkers {
     pub(crate) fn second(&mut self, now: Mono, sim: &SimPlant) {
         let found = commands::counted(&self.plant, &mut self.lifts, sim);
         self.report_all(now, found);
-        let found = orders::loads_handled_twice(sim);
+        let found = orders::loads_handled_twice(sim.loads());
         self.report_all(now, found.map(|detail| (Checker::LoadMovedOnce, detail)));
     }
 
@@ -290,3 +290,6 @@ impl Checkers {
         self.report_all(now, found.map(|detail| (Checker::DeltasEqualState, detail)));
     }
 }
+
+#[cfg(test)]
+mod tests;

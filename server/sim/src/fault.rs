@@ -26,6 +26,13 @@ pub enum FaultKind {
         /// For so long.
         for_ms: Millis,
     },
+    /// A gateway stands still in the same way.
+    GatewayPaused {
+        /// Which.
+        gateway: GatewayId,
+        /// For so long.
+        for_ms: Millis,
+    },
     /// A node dies, and is started again.
     NodeKilled {
         /// Which.

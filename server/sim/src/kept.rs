@@ -151,9 +151,9 @@ pub enum ThawError {
         /// To where.
         to: FloorId,
     },
-    /// A vehicle in the car of a lift that it does not ride.
-    #[error("vehicle {vehicle} was kept in the car of lift {lift} without a ride in it")]
-    NoRide {
+    /// A vehicle in the car of a lift that the site does not have.
+    #[error("vehicle {vehicle} was kept in the car of lift {lift}, which the site does not have")]
+    UnknownCar {
         /// Who.
         vehicle: VehicleId,
         /// In which car.

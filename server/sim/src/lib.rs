@@ -22,11 +22,14 @@ pub mod before_after;
 pub mod blind_zone;
 pub mod checkers;
 pub mod fault;
+mod figure;
 pub mod scenarios;
 pub mod seeds;
 pub mod sites;
 pub mod speed;
 pub mod world;
+
+pub use figure::figure;
 
 #[cfg(test)]
 mod fixture;

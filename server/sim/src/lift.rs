@@ -224,12 +224,13 @@ impl LiftModel {
     }
 
     /// Starts the PLC again: it forgets every command, and its boot counter rises. The door stays as it is, and a car
-    /// between two stops creeps to the nearest.
+    /// between two stops creeps to the nearest. A PLC that hung scans again.
     pub fn reboot(&mut self) {
         self.boot = self.boot.wrapping_add(1);
         self.accepted = 0;
         self.completed = 0;
         self.written.clear();
+        (self.troubles.frozen_until, self.troubles.slow) = (None, None);
         self.halt();
         if !self.levelled {
             self.travel = Some(Travel { number: None, stop: self.nearest() });

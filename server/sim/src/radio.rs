@@ -47,6 +47,8 @@ enum Association {
 pub struct Radio {
     cover: Cover,
     association: Association,
+    /// When the place was last covered again.
+    covered_at: Option<Mono>,
     rng: Rng,
 }
 
@@ -54,7 +56,12 @@ impl Radio {
     /// A radio that is associated, unless its place is dead.
     pub fn new(cover: Cover, rng: Rng) -> Self {
         let association = if cover == Cover::Dead { Association::Dead } else { Association::Up };
-        Self { cover, association, rng }
+        Self { cover, association, covered_at: None, rng }
+    }
+
+    /// When the radio last came back to a covered place; it is up some seconds later.
+    pub fn covered_at(&self) -> Option<Mono> {
+        self.covered_at
     }
 
     /// Whether frames pass.
@@ -78,6 +85,7 @@ impl Radio {
             (Cover::Normal | Cover::Weak, Association::Dead) => {
                 let wait = Millis(self.rng.within(REASSOCIATION_MS));
                 self.association = Association::Returning { at: now + wait };
+                self.covered_at = Some(now);
                 None
             }
             (Cover::Normal | Cover::Weak, Association::Up | Association::Returning { .. }) => None,

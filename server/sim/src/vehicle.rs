@@ -200,6 +200,11 @@ impl VehicleModel {
         self.radio.is_up()
     }
 
+    /// When it last came back to where radio covers.
+    pub fn covered_at(&self) -> Option<Mono> {
+        self.radio.covered_at()
+    }
+
     /// Its session with the broker stands. The link stays closed until it is opened anew, and what the broker does
     /// not have yet is said again. Without radio this is an echo from before, and ignored.
     pub fn connect(&mut self) {

@@ -94,6 +94,11 @@ impl Ways {
         self.stations.contains(point)
     }
 
+    /// Whether the site has this lift.
+    pub fn has_lift(&self, lift: &LiftId) -> bool {
+        self.landings.contains_key(lift)
+    }
+
     /// The landing of a lift on a floor.
     pub fn landing(&self, lift: &LiftId, floor: &FloorId) -> Option<&PointId> {
         self.landings.get(lift)?.get(floor)

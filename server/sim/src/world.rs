@@ -94,6 +94,8 @@ pub struct World {
     broker_away: Option<Mono>,
     roads: Vec<RoadTrouble>,
     plc_links: BTreeMap<LiftId, (PlcLinkEffect, Mono)>,
+    /// Connections that a PLC closed, until they are open again.
+    plc_closed: BTreeMap<LiftId, Mono>,
     orders: Vec<Placing>,
     rng: Rng,
     checkers: Checkers,
@@ -124,6 +126,7 @@ impl World {
             broker_away: None,
             roads: Vec::new(),
             plc_links: BTreeMap::new(),
+            plc_closed: BTreeMap::new(),
             orders,
             rng: Rng::new(config.seed, "world"),
             checkers: Checkers::new(&config.plant),
@@ -140,15 +143,22 @@ impl World {
     fn set_up_machines(&mut self) {
         let steady = self.config.safeguards.holds(Safeguard::SteadyClock);
         for id in self.config.nodes.clone() {
-            let clock = Clock::new(self.rng.within(0..=1_000_000), steady);
+            let clock = self.draw_clock(steady);
             self.nodes.push(NodeMachine { id, clock, control: None, life: 0 });
             self.start_node(self.nodes.len() - 1);
         }
         for id in self.config.plant.gateways.clone() {
-            let clock = Clock::new(self.rng.within(0..=1_000_000), steady);
+            let clock = self.draw_clock(steady);
             self.gateways.push(GatewayMachine { id, clock, marks: Marks::default(), gateway: None, life: 0 });
             self.start_gateway(self.gateways.len() - 1);
         }
+    }
+
+    /// No two machines were switched on together, and no two wall clocks agree.
+    fn draw_clock(&mut self, steady: bool) -> Clock {
+        let origin = self.rng.within(0..=1_000_000);
+        let offset = i64::try_from(self.rng.within(0..=4000)).unwrap_or_default() - 2000;
+        Clock::new(origin, offset, steady)
     }
 
     fn plan(&mut self) {

@@ -18,6 +18,7 @@ use crate::roles::{control, gateway, simulate as simulate_role};
 use crate::shell;
 use crate::simulate;
 use crate::site::{self, HostPort, SiteFile};
+use crate::store;
 
 /// Arguments of `hoistway demo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,6 +54,20 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         None => site::parse(site::DEMO, "the built-in demo site")?,
     };
     let (data, aside) = hold_data(&args)?;
+    let ended = play(&args, site, data, aside.as_deref(), stop).await;
+    match aside {
+        Some(aside) => ended.with_context(|| format!("what was there before is in {}", aside.display())),
+        None => ended,
+    }
+}
+
+async fn play(
+    args: &Args,
+    site: SiteFile,
+    data: DataDir,
+    aside: Option<&Path>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let plant_pool = open_plant(&data).await?;
     // The parts end in turn: what commands first, what is commanded last.
     let (deciding, edge, plant) =
@@ -72,7 +87,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         assets: args.assets.clone(),
     };
     let mut control = control::start(options, deciding.clone()).await?;
-    greet(&site, control.address, &args.data, aside.as_deref())?;
+    greet(&site, control.address, &args.data, aside)?;
     let ended = tokio::select! {
         ended = control.ended() => ended,
         () = stop.cancelled() => {
@@ -110,15 +125,33 @@ fn hold_data(args: &Args) -> anyhow::Result<(DataDir, Option<PathBuf>)> {
     Ok((DataDir::hold(&args.data, "demo")?, aside))
 }
 
+/// Opens the plant's store, and makes the ledger beside it: each tells of the other, so neither goes on alone.
 async fn open_plant(data: &DataDir) -> anyhow::Result<SqlitePool> {
-    let alone = data.file(control::LEDGER_FILE).exists() && !data.file(simulate_role::PLANT_FILE).exists();
-    anyhow::ensure!(
-        !alone,
-        "{} has a ledger and not the plant that it tells of, so they would contradict each other; begin afresh with \
-         --fresh, which sets the ledger aside",
+    let ledger = data.file(control::LEDGER_FILE);
+    let alone = match (ledger.exists(), data.file(simulate_role::PLANT_FILE).exists()) {
+        (true, false) => Some("a ledger and not the plant that it tells of"),
+        (false, true) => Some("a plant and not the ledger that tells of it"),
+        (true, true) | (false, false) => None,
+    };
+    if let Some(what) = alone {
+        return Err(contradiction(data, what));
+    }
+    let ledger = store::open(&ledger).await?;
+    let plant = simulate_role::open_store(data).await?;
+    let entries: i64 = sqlx::query_scalar("select count(*) from entries").fetch_one(&ledger).await?;
+    ledger.close().await;
+    let parts: i64 = sqlx::query_scalar("select count(*) from plant_parts").fetch_one(&plant).await?;
+    if entries > 0 && parts == 0 {
+        return Err(contradiction(data, "a ledger with entries and a plant without parts"));
+    }
+    Ok(plant)
+}
+
+fn contradiction(data: &DataDir, what: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{} has {what}, so they would contradict each other; begin afresh with --fresh, which sets all of it aside",
         data.file("").display()
-    );
-    simulate_role::open_store(data).await
+    )
 }
 
 fn plant_options(

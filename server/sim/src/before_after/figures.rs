@@ -2,6 +2,7 @@
 //!
 //! Knows: what was counted. Must not know how it is shown.
 
+pub(super) use crate::figure as number;
 use kernel::time::{Millis, Mono};
 
 use super::load;
@@ -70,13 +71,6 @@ impl Figures {
             conflicts_by_hour: conflicts_by_hour(days, n_days),
         })
     }
-}
-
-/// Counts fit into 32 bits here; more would only be shown as that many.
-pub(super) fn number(count: u64) -> f64 {
-    let (high, low) = (count >> 32, count & u64::from(u32::MAX));
-    let part = |it: u64| f64::from(u32::try_from(it).unwrap_or(u32::MAX));
-    part(high) * 4_294_967_296.0 + part(low)
 }
 
 fn ratio(of: f64, by: f64) -> Option<f64> {

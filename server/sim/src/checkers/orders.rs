@@ -6,6 +6,7 @@ use kernel::ids::{LiftId, SessionId, VehicleId};
 use kernel::wire::ledger::{Entry, Record, SessionPhase};
 
 use super::Checker;
+use crate::loads::LoadBook;
 use crate::plant::SimPlant;
 
 /// More than so often nobody is overtaken.
@@ -89,8 +90,8 @@ impl LineWatch {
 }
 
 /// A load that was taken up or put down twice.
-pub(super) fn loads_handled_twice(sim: &SimPlant) -> Option<String> {
-    let handled_twice = sim.loads().iter().find(|(_, it)| it.picked > 1 || it.dropped > 1);
+pub(super) fn loads_handled_twice(loads: &LoadBook) -> Option<String> {
+    let handled_twice = loads.iter().find(|(_, it)| it.picked > 1 || it.dropped > 1);
     handled_twice
         .map(|(order, it)| format!("{order} was picked {} and dropped {} times", it.picked, it.dropped))
 }

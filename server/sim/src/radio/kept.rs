@@ -22,7 +22,7 @@ enum KeptAssociation {
 
 impl Radio {
     pub(crate) fn kept(&self, now: Mono) -> KeptRadio {
-        let Self { cover: _, association, rng } = self;
+        let Self { cover: _, association, covered_at: _, rng } = self;
         let association = match association {
             Association::Up => KeptAssociation::Up,
             Association::Dead => KeptAssociation::Dead,
@@ -37,6 +37,6 @@ impl Radio {
             KeptAssociation::Dead => Association::Dead,
             KeptAssociation::Returning { in_ms } => Association::Returning { at: now + in_ms },
         };
-        Self { cover, association, rng: Rng::from_state(kept.rng) }
+        Self { cover, association, covered_at: None, rng: Rng::from_state(kept.rng) }
     }
 }

@@ -22,13 +22,13 @@ pub struct Play {
     /// Lines of the log that were looked at.
     seen: usize,
     /// Stop when this checker reports; any, when none is named.
-    awaited: Option<Checker>,
+    looked_for: Option<Checker>,
     missed: Option<String>,
 }
 
 impl Play {
-    pub(super) fn new(world: World, awaited: Option<Checker>) -> Self {
-        Self { world, seen: 0, awaited, missed: None }
+    pub(super) fn new(world: World, looked_for: Option<Checker>) -> Self {
+        Self { world, seen: 0, looked_for, missed: None }
     }
 
     /// Goes on until the log shows a line like this, after those that were looked at. A pattern is text, or pieces of
@@ -177,10 +177,10 @@ impl Play {
         self.missed.as_deref()
     }
 
-    /// What was awaited, or anything when nothing special was.
+    /// What was looked_for, or anything when nothing special was.
     pub(super) fn caught(&self) -> Option<&Violation> {
         let mut found = self.world.violations().iter();
-        found.find(|it| self.awaited.is_none_or(|checker| it.checker == checker))
+        found.find(|it| self.looked_for.is_none_or(|checker| it.checker == checker))
     }
 
     /// Runs on until every order is over, then compares what can be compared. An order that stands with an alarm may

@@ -58,6 +58,9 @@ fn fault(rng: &mut Rng, family: FaultFamily, plant: &Plant) -> Result<FaultKind,
     let node = NodeId::try_new("A")?;
     let gateway = GatewayId::try_new("G1")?;
     Ok(match family {
+        FaultFamily::Pause if rng.within(0..=2) == 0 => {
+            FaultKind::GatewayPaused { gateway, for_ms: Millis(rng.within(500..=20_000)) }
+        }
         FaultFamily::Pause => FaultKind::NodePaused { node, for_ms: Millis(rng.within(500..=40_000)) },
         FaultFamily::Restart => restart(rng, plant, node, gateway),
         FaultFamily::Clock => {

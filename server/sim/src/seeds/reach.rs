@@ -15,13 +15,12 @@ impl Reach {
     /// Of one safeguard.
     pub fn of(safeguard: Safeguard) -> Self {
         match safeguard {
-            Safeguard::CommandMemory => Self::Seed(73),
+            Safeguard::CommandMemory => Self::Seed(30),
             Safeguard::LinkFence => Self::Seed(166),
-            Safeguard::TokenFence => Self::Seed(5),
+            Safeguard::TokenFence => Self::Seed(2),
             Safeguard::ReadAge => Self::Seed(8),
-            Safeguard::OutcomeMemory => Self::Seed(85),
+            Safeguard::OutcomeMemory => Self::Seed(115),
             Safeguard::Verifying => Self::Seed(26),
-            Safeguard::BootCounter => Self::Seed(1854),
             Safeguard::FrozenRegisters => Self::Seed(201),
             Safeguard::VehicleMode => Self::Seed(4),
             Safeguard::TwoChannels => Self::Seed(1),
@@ -40,8 +39,15 @@ impl Reach {
             Safeguard::FlightRecord => {
                 Self::Out("control misses the outcome of a gateway that died, and verifies by itself")
             }
-            Safeguard::SteadyClock => Self::Out(""),
-            Safeguard::Reconciliation => Self::Out(""),
+            Safeguard::BootCounter => Self::Out(
+                "a PLC has to start again in the few tenths of a second between a write and its echo",
+            ),
+            Safeguard::SteadyClock => {
+                Self::Out("a clock has to be set in the same few seconds in which a command comes late")
+            }
+            Safeguard::Reconciliation => {
+                Self::Out("an open link alone moves nothing: what was begun is not sent again")
+            }
         }
     }
 }

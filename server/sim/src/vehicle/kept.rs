@@ -144,7 +144,7 @@ impl VehicleModel {
         now: Mono,
     ) -> Result<Self, ThawError> {
         let vehicle = plant.vehicles.get(id).ok_or_else(|| ThawError::UnknownVehicle(id.clone()))?;
-        let position = kept.position.thaw(id, kept.work.as_ref(), ways)?;
+        let position = kept.position.thaw(id, ways)?;
         let work = kept.work.map(|it| Work::thaw(it, id, ways, now)).transpose()?;
         let mut model = Self {
             id: id.clone(),
@@ -182,12 +182,13 @@ impl VehicleModel {
 }
 
 impl KeptPosition {
-    fn thaw(self, id: &VehicleId, work: Option<&KeptWork>, ways: &Ways) -> Result<Position, ThawError> {
+    /// A vehicle that has forgotten its work may stand in a car without a ride.
+    fn thaw(self, id: &VehicleId, ways: &Ways) -> Result<Position, ThawError> {
         match self {
             Self::At(point) if ways.lead_along(std::slice::from_ref(&point)) => Ok(Position::At(point)),
             Self::At(point) => Err(ThawError::UnknownPoint { vehicle: id.clone(), point }),
-            Self::InCar(lift) if work.and_then(KeptWork::lift) == Some(&lift) => Ok(Position::InCar(lift)),
-            Self::InCar(lift) => Err(ThawError::NoRide { vehicle: id.clone(), lift }),
+            Self::InCar(lift) if ways.has_lift(&lift) => Ok(Position::InCar(lift)),
+            Self::InCar(lift) => Err(ThawError::UnknownCar { vehicle: id.clone(), lift }),
         }
     }
 }

@@ -21,31 +21,44 @@ pub struct Coverage {
     /// Rides that were finished.
     pub rides: u64,
     lost: BTreeMap<VehicleId, Mono>,
-    back: BTreeMap<VehicleId, (Mono, Millis)>,
+    /// Since when it is covered, how long it was silent, and the link that it was offered.
+    back: BTreeMap<VehicleId, (Mono, Millis, Option<CommandId>)>,
     heard: BTreeMap<VehicleId, CommandId>,
 }
 
 impl Coverage {
-    pub(super) fn radio(&mut self, now: Mono, vehicle: &VehicleId, up: bool) {
-        if !up {
-            self.lost.insert(vehicle.clone(), now);
-            self.back.remove(vehicle);
-        } else if let Some(since) = self.lost.remove(vehicle) {
-            self.back.insert(vehicle.clone(), (now, now.since(since)));
+    pub(super) fn radio_lost(&mut self, now: Mono, vehicle: &VehicleId) {
+        self.lost.entry(vehicle.clone()).or_insert(now);
+        self.back.remove(vehicle);
+    }
+
+    pub(super) fn radio_back(&mut self, now: Mono, vehicle: &VehicleId, covered_at: Mono) {
+        if let Some(since) = self.lost.remove(vehicle) {
+            self.back.insert(vehicle.clone(), (covered_at, now.since(since), None));
         }
     }
 
-    /// A command reached a vehicle, whose acknowledgement leaves at once.
-    pub(super) fn heard(&mut self, now: Mono, command: &VehicleCommand) {
+    /// A command reached a vehicle.
+    pub(super) fn heard(&mut self, command: &VehicleCommand) {
         if command.instruction == Instruction::OpenLink {
-            if let Some((since, silence)) = self.back.remove(&command.vehicle) {
-                self.gaps.push(now.since(since));
-                self.silences.push(silence);
+            if let Some((_, _, offered)) = self.back.get_mut(&command.vehicle) {
+                *offered = Some(command.id.clone());
             }
             return;
         }
         let last = self.heard.insert(command.vehicle.clone(), command.id.clone());
         self.repeated += u64::from(last.as_ref() == Some(&command.id));
+    }
+
+    /// The broker has the vehicle's word that it accepted a command.
+    pub(super) fn accepted(&mut self, now: Mono, vehicle: &VehicleId, command: &CommandId) {
+        if let Some((since, silence, Some(offered))) = self.back.get(vehicle)
+            && offered == command
+        {
+            self.gaps.push(now.since(*since));
+            self.silences.push(*silence);
+            self.back.remove(vehicle);
+        }
     }
 
     pub(super) fn recorded(&mut self, record: &Record) {

@@ -3,7 +3,7 @@
 use kernel::control::{BatchId, Event, RequestId};
 use kernel::gateway::{self, CommandBlock, WriteResult};
 use kernel::ids::{LedgerSequence, LiftId, VehicleId};
-use kernel::time::Millis;
+use kernel::time::{Millis, Mono};
 use kernel::timing::LIFT_POLL_PERIOD;
 use kernel::wire::ledger::{Entry, Record};
 use kernel::wire::rest::PlaceOrder;
@@ -25,13 +25,22 @@ const KEPT_MAX: usize = 1000;
 
 impl World {
     pub(super) fn deliver(&mut self, place: u64, parcel: Parcel) {
+        if let Some(until) = self.gateway_pause(&parcel) {
+            self.post.hold(until, place, parcel);
+            return;
+        }
         match parcel {
             Parcel::ToNode { node, life, event } => self.node_hears(place, node, life, event),
             Parcel::ToGateway { gateway, command } => {
                 self.with_gateway(gateway, gateway::Event::Commanded(command));
             }
-            Parcel::ToVehicle(command) => self.broker_takes(*command),
-            Parcel::OverRadio { command, connection } => self.over_radio(*command, connection),
+            Parcel::ToVehicle(command) => {
+                let expires = self.now + command.valid_for_ms;
+                self.broker_takes(*command, expires);
+            }
+            Parcel::OverRadio { command, expires, connection } => {
+                self.over_radio(*command, expires, connection);
+            }
             Parcel::FromVehicle { vehicle, connection, message } => {
                 self.vehicle_says(vehicle, connection, *message);
             }
@@ -89,6 +98,38 @@ impl World {
         }
     }
 
+    /// Until when the gateway stands still that should take a parcel.
+    fn gateway_pause(&mut self, parcel: &Parcel) -> Option<Mono> {
+        let idx = match parcel {
+            Parcel::ToGateway { gateway, .. }
+            | Parcel::ReadDone { gateway, .. }
+            | Parcel::Written { gateway, .. } => *gateway,
+            Parcel::Poll { lift } => self.gateway_of(lift)?.0,
+            Parcel::ToNode { .. }
+            | Parcel::ToVehicle(_)
+            | Parcel::OverRadio { .. }
+            | Parcel::FromVehicle { .. }
+            | Parcel::ReportTaken { .. }
+            | Parcel::Beat { .. }
+            | Parcel::ToLedger { .. }
+            | Parcel::ToStore(_)
+            | Parcel::Release { .. }
+            | Parcel::Write { .. }
+            | Parcel::Connect { .. }
+            | Parcel::Missed { .. }
+            | Parcel::NodeUp { .. }
+            | Parcel::GatewayUp { .. }
+            | Parcel::PlantBack
+            | Parcel::BrokerBack
+            | Parcel::StoreLine
+            | Parcel::Order { .. }
+            | Parcel::Fault { .. }
+            | Parcel::Second => return None,
+        };
+        let now = self.now;
+        self.gateways.get_mut(idx)?.clock.paused(now)
+    }
+
     fn node_hears(&mut self, place: u64, idx: usize, life: u32, event: Box<Event>) {
         let now = self.now;
         let Some(node) = self.nodes.get_mut(idx).filter(|it| it.life == life) else { return };
@@ -113,31 +154,29 @@ impl World {
         }
     }
 
-    fn broker_takes(&mut self, command: VehicleCommand) {
-        let now = self.now;
+    fn broker_takes(&mut self, command: VehicleCommand, expires: Mono) {
         let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
         if session.connected {
-            self.send_over_radio(command);
+            self.send_over_radio(command, expires);
         } else if session.kept.len() < KEPT_MAX {
-            let expires = now + command.valid_for_ms;
             session.kept.push_back((expires, command));
         }
     }
 
-    fn send_over_radio(&mut self, command: VehicleCommand) {
+    fn send_over_radio(&mut self, command: VehicleCommand, expires: Mono) {
         let delay = self.radio_delay(&command.vehicle);
         let at = self.now + BROKER_LEG + delay;
         let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
         session.down_free = session.down_free.max(at);
         let (at, connection) = (session.down_free, session.connection);
-        let parcel = Parcel::OverRadio { command: Box::new(command), connection };
+        let parcel = Parcel::OverRadio { command: Box::new(command), expires, connection };
         self.post.send(at, parcel);
     }
 
     /// A command that did not get through before the connection broke stays with the broker.
-    fn over_radio(&mut self, command: VehicleCommand, connection: u32) {
+    fn over_radio(&mut self, command: VehicleCommand, expires: Mono, connection: u32) {
         if !self.is_connected(&command.vehicle, connection) {
-            self.broker_takes(command);
+            self.broker_takes(command, expires);
             return;
         }
         let vehicle = command.vehicle.clone();
@@ -151,7 +190,7 @@ impl World {
         let after = hand(&self.sim);
         let began = !before.0 && after.0 || !before.1 && after.1;
         self.checkers.vehicle_heard(self.now, &command, connection, began);
-        self.coverage.heard(self.now, &command);
+        self.coverage.heard(&command);
         self.note(|| format!("{vehicle} hears {} link {} began {began}", command.id, command.link));
     }
 
@@ -162,6 +201,7 @@ impl World {
         let (road, event) = match message {
             VehicleMessage::Ack(ack) => {
                 if ack.verdict == AckVerdict::Accepted {
+                    self.coverage.accepted(self.now, &vehicle, &ack.command);
                     self.checkers.vehicle_accepted(&vehicle, &ack.command, connection);
                 }
                 self.note(|| format!("{vehicle} answers {} {:?}", ack.command, ack.verdict));
@@ -252,8 +292,7 @@ impl World {
         }
         self.note(|| format!("{lift} is written {block:?}: {result:?}"));
         if link == Some(PlcLinkEffect::ClosesInWrite) {
-            let until = self.now + PLC_RECONNECT;
-            self.plc_links.insert(lift.clone(), (PlcLinkEffect::Down, until));
+            self.plc_closed.insert(lift.clone(), self.now + PLC_RECONNECT);
         }
         // A lost answer is missed only by a time-out.
         let wait = if link == Some(PlcLinkEffect::AnswerLost) { PLC_RECONNECT } else { PLC_LEG };
@@ -278,7 +317,7 @@ impl World {
         self.sim.handle(SimEvent::VehicleConnected { vehicle: vehicle.clone() }, now);
         for (expires, command) in kept {
             if expires > now {
-                self.send_over_radio(command);
+                self.send_over_radio(command, expires);
             }
         }
         self.tell_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle: vehicle.clone(), online: true });
@@ -291,7 +330,11 @@ impl World {
         }
     }
 
+    /// Unless it went away again meanwhile.
     fn broker_back(&mut self) {
+        if self.broker_is_away() {
+            return;
+        }
         self.broker_away = None;
         for idx in 0..self.nodes.len() {
             self.tell_broker(idx, true);

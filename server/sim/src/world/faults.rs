@@ -15,12 +15,18 @@ impl World {
                     machine.clock.pause(now + *for_ms);
                 }
             }
+            FaultKind::GatewayPaused { gateway, for_ms } => {
+                if let Some(machine) = self.gateways.iter_mut().find(|it| it.id == *gateway) {
+                    machine.clock.pause(now + *for_ms);
+                }
+            }
             FaultKind::NodeKilled { node, for_ms } => {
                 let found = self.nodes.iter().position(|it| it.id == *node);
                 if let Some(machine) = found.and_then(|idx| self.nodes.get_mut(idx))
                     && let (Some(idx), Some(_)) = (found, machine.control.take())
                 {
                     machine.life += 1;
+                    machine.clock.wake();
                     self.checkers.node_died(idx);
                     self.post.send(now + *for_ms, Parcel::NodeUp { node: idx });
                 }
@@ -31,20 +37,25 @@ impl World {
                     && let (Some(idx), Some(_)) = (found, machine.gateway.take())
                 {
                     machine.life += 1;
+                    machine.clock.wake();
                     self.post.send(now + *for_ms, Parcel::GatewayUp { gateway: idx });
                 }
             }
             FaultKind::PlantAway { for_ms, killed } => self.lose_plant(*for_ms, *killed),
             FaultKind::ClockStepped { machine, by_ms } => self.step_clock(machine, *by_ms),
             FaultKind::Store(fault) => match fault {
-                StoreFault::Stopped { for_ms } => self.store.down_until = Some(now + *for_ms),
+                StoreFault::Stopped { for_ms } => {
+                    self.store.down_until = self.store.down_until.max(Some(now + *for_ms));
+                }
                 StoreFault::Partitioned { node, for_ms } => {
                     self.store.cut.insert(node.clone(), now + *for_ms);
                 }
                 StoreFault::Emptied => self.store.empty(),
                 StoreFault::OldCopyPromoted => self.store.promote_old_copy(),
             },
-            FaultKind::LedgerAway { for_ms } => self.ledger_away = Some(now + *for_ms),
+            FaultKind::LedgerAway { for_ms } => {
+                self.ledger_away = self.ledger_away.max(Some(now + *for_ms));
+            }
             FaultKind::BrokerAway { for_ms, forgets } => self.lose_broker(now + *for_ms, *forgets),
             FaultKind::Road { road, effect, permille, for_ms } => {
                 let until = now + *for_ms;
@@ -74,7 +85,7 @@ impl World {
     }
 
     fn lose_broker(&mut self, until: kernel::time::Mono, forgets: bool) {
-        self.broker_away = Some(until);
+        self.broker_away = self.broker_away.max(Some(until));
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
             self.disconnect(&vehicle);
             if let Some(session) = self.sessions.get_mut(&vehicle).filter(|_| forgets) {

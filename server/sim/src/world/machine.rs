@@ -23,8 +23,8 @@ const UPTIME_MS: u64 = 10_000_000;
 const WALL_START_MS: i64 = 1_767_225_600_000;
 
 impl Clock {
-    pub(super) fn new(origin: u64, steady: bool) -> Self {
-        Self { origin: UPTIME_MS + origin, wall_step_ms: 0, steady, paused_until: None }
+    pub(super) fn new(origin: u64, wall_offset_ms: i64, steady: bool) -> Self {
+        Self { origin: UPTIME_MS + origin, wall_step_ms: wall_offset_ms, steady, paused_until: None }
     }
 
     pub(super) fn stamp(&self, world: Mono) -> Now {
@@ -54,6 +54,11 @@ impl Clock {
 
     pub(super) fn pause(&mut self, until: Mono) {
         self.paused_until = Some(self.paused_until.map_or(until, |it| it.max(until)));
+    }
+
+    /// Whoever stood still on it is gone.
+    pub(super) fn wake(&mut self) {
+        self.paused_until = None;
     }
 
     /// Until when it stands still, if it does.

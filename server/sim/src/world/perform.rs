@@ -12,7 +12,7 @@ use super::store::{Answer, Request};
 use super::{CONNECT_TIME, World};
 use crate::fault::{PlcLinkEffect, Road, RoadEffect};
 use crate::plant::{SimEffect, SimEvent};
-use crate::vehicle::VehicleMessage;
+use crate::vehicle::{VehicleMessage, VehicleModel};
 
 /// One way between a program and the broker and on.
 pub(super) const BROKER_LEG: Millis = Millis(3);
@@ -127,12 +127,13 @@ impl World {
                     }
                 }
                 SimEffect::Radio { vehicle, up: true } => {
-                    self.coverage.radio(self.now, &vehicle, true);
+                    let covered_at = self.sim.vehicle(&vehicle).and_then(VehicleModel::covered_at);
+                    self.coverage.radio_back(self.now, &vehicle, covered_at.unwrap_or(self.now));
                     self.post.send(self.now + CONNECT_TIME, Parcel::Connect { vehicle });
                 }
                 SimEffect::Radio { vehicle, up: false } => {
                     self.note(|| format!("{vehicle} is out of reach"));
-                    self.coverage.radio(self.now, &vehicle, false);
+                    self.coverage.radio_lost(self.now, &vehicle);
                     self.disconnect(&vehicle);
                 }
                 SimEffect::VehicleSend { vehicle, message } => self.hear_vehicle(vehicle, message),
@@ -155,8 +156,7 @@ impl World {
             return;
         };
         let reliable = matches!(message, VehicleMessage::Ack(_) | VehicleMessage::Report(_));
-        let road =
-            self.sim.vehicle(&vehicle).map(crate::vehicle::VehicleModel::radio_road).unwrap_or_default();
+        let road = self.sim.vehicle(&vehicle).map(VehicleModel::radio_road).unwrap_or_default();
         if !reliable && self.rng.within(0..=999) < u64::from(road.loss_permille) {
             return;
         }
@@ -171,8 +171,7 @@ impl World {
 
     /// How late a frame comes that TCP sends until it arrives.
     pub(super) fn radio_delay(&mut self, vehicle: &VehicleId) -> Millis {
-        let road =
-            self.sim.vehicle(vehicle).map(crate::vehicle::VehicleModel::radio_road).unwrap_or_default();
+        let road = self.sim.vehicle(vehicle).map(VehicleModel::radio_road).unwrap_or_default();
         let mut delay = road.delay;
         for n in 1..=RETRANSMISSIONS_MAX {
             if self.rng.within(0..=999) >= u64::from(road.loss_permille) {
@@ -192,7 +191,7 @@ impl World {
             .map(|(id, it)| (id.clone(), it.connection))
             .collect();
         for (vehicle, connection) in connected {
-            let road = self.sim.vehicle(&vehicle).map(crate::vehicle::VehicleModel::radio_road);
+            let road = self.sim.vehicle(&vehicle).map(VehicleModel::radio_road);
             if self.rng.within(0..=999) >= u64::from(road.unwrap_or_default().loss_permille) {
                 self.carry(Road::Beat, Parcel::Beat { vehicle, connection });
             }
@@ -279,6 +278,10 @@ impl World {
     }
 
     pub(super) fn plc_link(&self, lift: &LiftId) -> Option<PlcLinkEffect> {
+        let closed = self.plc_closed.get(lift).is_some_and(|until| self.now < *until);
+        if closed || self.plant_away {
+            return Some(PlcLinkEffect::Down);
+        }
         self.plc_links.get(lift).filter(|(_, until)| self.now < *until).map(|(effect, _)| *effect)
     }
 
@@ -290,7 +293,7 @@ impl World {
     }
 
     /// What a node shows to whoever begins to watch now.
-    pub(super) fn snapshot_of(&self, idx: usize) -> Vec<kernel::wire::live::Change> {
+    pub(crate) fn snapshot_of(&self, idx: usize) -> Vec<kernel::wire::live::Change> {
         let Some(node) = self.nodes.get(idx) else { return Vec::new() };
         let Some(mut control) = node.control.clone() else { return Vec::new() };
         control.show_everything(node.clock.stamp(self.now));

@@ -1,12 +1,12 @@
 //! The process of the simulated plant ends and goes on, while everybody else runs.
 
-use kernel::ids::{LiftId, VehicleId};
+use kernel::ids::VehicleId;
 use kernel::time::Millis;
 
 use super::post::Parcel;
 use super::{CONNECT_TIME, World, WorldConfig};
 use crate::checkers::Checker;
-use crate::fault::{FaultKind, PlcLinkEffect};
+use crate::fault::FaultKind;
 use crate::kept::KeptPlant;
 use crate::plant::{SimEffect, SimPlant};
 use crate::vehicle::VehicleModel;
@@ -43,9 +43,6 @@ impl World {
         }
         self.plant_away = true;
         let until = self.now + for_ms;
-        for lift in self.config.plant.lifts.keys().cloned().collect::<Vec<LiftId>>() {
-            self.plc_links.insert(lift, (PlcLinkEffect::Down, until));
-        }
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<VehicleId>>() {
             self.disconnect(&vehicle);
         }

@@ -33,6 +33,7 @@ pub(super) enum Parcel {
     /// From the broker to a vehicle, over this connection of it.
     OverRadio {
         command: Box<VehicleCommand>,
+        expires: Mono,
         connection: u32,
     },
     FromVehicle {

@@ -5,11 +5,15 @@ use kernel::control::{Book, TaskBook};
 use kernel::ids::TaskId;
 use kernel::plant::Plant;
 use kernel::task::TaskState;
-use kernel::time::Millis;
+use kernel::time::{Millis, Mono};
 
 use super::World;
 use crate::checkers::Checker;
 use crate::checkers::handled;
+
+/// An order that stands with an alarm for so long waits for a person: longer than any wait for a redelivery, and than
+/// the acknowledgement deadline.
+const ALARM_STANDS: Millis = Millis::seconds(120);
 
 /// How the orders of a world stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,10 +74,14 @@ impl World {
     pub fn finish(&mut self, bound: Millis) -> Ending {
         let end = self.now + bound;
         let mut next_look = self.now;
+        let mut settled_since = None;
         while self.now < end && self.checkers.violations().is_empty() {
             if self.now >= next_look {
                 next_look = self.now + Millis::seconds(1);
-                if self.ending().is_settled() {
+                let ending = self.ending();
+                if !ending.is_settled() {
+                    settled_since = None;
+                } else if ending.alarmed == 0 || self.has_stood_since(&mut settled_since) {
                     break;
                 }
             }
@@ -86,6 +94,12 @@ impl World {
         }
         self.compare();
         ending
+    }
+
+    /// What stands with an alarm may still go on by itself, and is given its time.
+    fn has_stood_since(&self, settled_since: &mut Option<Mono>) -> bool {
+        let since = *settled_since.get_or_insert(self.now);
+        self.now.since(since) >= ALARM_STANDS
     }
 
     /// Compares memory with ledger, screens with state, completed tasks with loads.

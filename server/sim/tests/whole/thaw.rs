@@ -2,8 +2,10 @@
 
 use kernel::ids::{GatewayId, NodeId, VehicleId};
 use kernel::time::{Millis, Mono};
+use kernel::wire::vehicle::Place;
 use sim::fault::{Fault, FaultKind};
-use sim::plant::{SimEffect, SimEvent, SimPlant};
+use sim::plant::{PlantTrouble, SimEffect, SimEvent, SimPlant};
+use sim::vehicle::RideStage;
 use sim::world::{World, WorldConfig};
 
 use super::{config, with_fault};
@@ -116,4 +118,22 @@ fn a_thaw_changes_nothing_that_comes() {
         assert!(unbroken.len() > 400, "{seconds} s: something goes on");
         assert_eq!(thawed, unbroken, "after {seconds} s");
     }
+}
+
+/// A vehicle that forgot its ride in the car stands there without one.
+#[test]
+fn a_vehicle_without_a_ride_in_a_car_is_thawed() {
+    let mut world = World::new(config(1, 1, &[(5, "S2", "S1")]));
+    let vehicle = VehicleId::try_new("V1").expect("a name");
+    let inside = |it: &World| {
+        let ride = it.sim().vehicle(&vehicle).and_then(|it| it.ride());
+        ride.is_some_and(|(_, stage)| stage == RideStage::Inside)
+    };
+    assert!(world.run_until(Millis::seconds(600), inside));
+    world.inject(FaultKind::Plant(PlantTrouble::VehicleRestarted { vehicle: vehicle.clone() }));
+    assert_eq!(world.sim().vehicle(&vehicle).and_then(|it| it.ride()), None);
+    let now = Mono(1_000_000_000);
+    let thawed = SimPlant::thaw(world.plant(), world.sim().kept(now), now).expect("it fits");
+    let place = thawed.vehicle(&vehicle).map(|it| it.place(now));
+    assert!(matches!(place, Some(Place::InCar { .. })), "{place:?}");
 }

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::Args as ClapArgs;
 use sim::scenarios::{self, Outcome, Scenario};
 
@@ -26,15 +25,15 @@ wrong.";
 #[derive(Debug, ClapArgs)]
 pub struct Args {
     /// One accident alone.
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = accident)]
+    only: Option<Scenario>,
     /// Fail on accidents that cannot be played yet.
     #[arg(long)]
     strict: bool,
 }
 
 pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCode> {
-    let chosen = choose(args.only.as_deref())?;
+    let chosen = args.only.map_or_else(scenarios::all, |only| vec![only]);
     let stdout = &mut std::io::stdout();
     let of = u64::try_from(chosen.len()).unwrap_or(u64::MAX);
     let (mut held, mut pending, mut bad) = (0_u64, 0_u64, 0_u64);
@@ -58,15 +57,14 @@ pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCo
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn choose(only: Option<&str>) -> anyhow::Result<Vec<Scenario>> {
+/// An accident by its name on the command line.
+fn accident(text: &str) -> Result<Scenario, String> {
     let all = scenarios::all();
-    let Some(name) = only else { return Ok(all) };
-    let names: Vec<&str> = all.iter().map(|it| it.name).collect();
-    if !names.contains(&name) {
-        match spelling::nearest(name, names) {
-            Some(near) => bail!("there is no accident `{name}`, did you mean `{near}`?"),
-            None => bail!("there is no accident `{name}`; `hoistway lab accidents` lists them"),
-        }
+    if let Some(found) = all.iter().find(|it| it.name == text) {
+        return Ok(*found);
     }
-    Ok(all.into_iter().filter(|it| it.name == name).collect())
+    Err(match spelling::nearest(text, all.iter().map(|it| it.name)) {
+        Some(near) => format!("there is no accident of this name, did you mean `{near}`?"),
+        None => "there is no accident of this name; `hoistway lab accidents` lists them".to_owned(),
+    })
 }

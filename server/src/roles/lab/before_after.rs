@@ -1,5 +1,6 @@
 //! `hoistway lab before-after`.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -33,6 +34,9 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCode> {
+    // Before the work, so that nobody waits for a page that cannot be written.
+    let mut page = std::fs::File::create(&args.page)
+        .with_context(|| format!("cannot write the page to {}", args.page.display()))?;
     let comparison = before_after::run(args.days, &CALIBRATED_SEEDS, &mut |at| {
         // A share between 0 and 1, told in whole percent.
         let percent = (0..=100_u32).rev().find(|it| f64::from(*it) <= at.fraction * 100.0).unwrap_or(0);
@@ -41,7 +45,7 @@ pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCo
     progress.clear();
     let stdout = &mut std::io::stdout();
     say(stdout, &comparison.table())?;
-    std::fs::write(&args.page, comparison.page())
+    page.write_all(comparison.page().as_bytes())
         .with_context(|| format!("cannot write the page to {}", args.page.display()))?;
     let seconds = progress.elapsed().as_secs_f64();
     say(stdout, &format!("the page is {}, made in {seconds:.1} s\n", args.page.display()))?;

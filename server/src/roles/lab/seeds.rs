@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args as ClapArgs;
-use kernel::safeguard::{Safeguard, Safeguards};
+use kernel::safeguard::Safeguard;
 use kernel::time::Millis;
 use sim::fault::FaultFamily;
 use sim::seeds::{RandomWorld, Tally, shrink};
@@ -25,6 +25,8 @@ shrunk to the faults and orders that it needs.
 
 Exit codes: 0 every promise was kept, 1 one was broken, 2 the command line is wrong.";
 
+/// Failing seeds that are named; the first is shown whole.
+const FAILURES_SHOWN: usize = 20;
 /// Lines of the log that are shown of a failure.
 const LOG_SHOWN: usize = 60;
 
@@ -48,7 +50,7 @@ pub struct Args {
 pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCode> {
     let mut tally = Tally::default();
     let span = Millis::seconds(args.minutes * 60);
-    let last = args.from.checked_add(args.count - 1).context("the last seed is beyond 2^64 − 1")?;
+    let last = args.from.saturating_add(args.count - 1);
     for seed in args.from..=last {
         tally.add(&draw(seed, span, args.without)?.run().1);
         progress.tell(tally.worlds, args.count, "worlds");
@@ -60,6 +62,9 @@ pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCo
         say(stdout, &format!("every promise was kept in {} worlds\n", tally.worlds))?;
         return Ok(ExitCode::SUCCESS);
     };
+    for (seed, violation) in tally.failed.iter().take(FAILURES_SHOWN) {
+        say(stdout, &format!("  seed {seed}: {violation}\n"))?;
+    }
     say(stdout, &failure(&draw(*seed, span, args.without)?, args)?)?;
     let (broken, of) = (tally.failed.len(), tally.worlds);
     say(stdout, &format!("a promise was broken in {broken} of {of} worlds\n"))?;
@@ -87,9 +92,9 @@ fn table(tally: &Tally, seconds: f64) -> String {
         text,
         "{planned} orders: {completed} completed, {ended} ended otherwise, {alarmed} stand with an alarm"
     );
-    let site = Millis(tally.elapsed.0);
-    let site_s = u32::try_from(site.0 / 1000).map_or(f64::INFINITY, f64::from);
-    let events = u32::try_from(tally.events).map_or(f64::INFINITY, f64::from);
+    let site = tally.elapsed;
+    let site_s = sim::figure(site.0 / 1000);
+    let events = sim::figure(tally.events);
     _ = writeln!(
         text,
         "{site} of site time in {seconds:.1} s: {:.0} times as fast, {:.0} events a second",
@@ -118,7 +123,6 @@ fn failure(world: &RandomWorld, args: &Args) -> anyhow::Result<String> {
     }
     let minutes = if args.minutes == 2 { String::new() } else { format!(" --minutes {}", args.minutes) };
     let without = args.without.map(|it| format!(" --without {}", it.name())).unwrap_or_default();
-    debug_assert!(world.config.safeguards == Safeguards::ALL || args.without.is_some());
     _ = writeln!(text, "step through it: hoistway lab replay {seed} --shrunk{minutes}{without}\n");
     Ok(text)
 }

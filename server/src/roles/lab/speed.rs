@@ -35,8 +35,8 @@ pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCo
     }
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
-    let site_s = u32::try_from(world.elapsed().0 / 1000).map_or(f64::INFINITY, f64::from);
-    let events = u32::try_from(world.events()).map_or(f64::INFINITY, f64::from);
+    let site_s = sim::figure(world.elapsed().0 / 1000);
+    let events = sim::figure(world.events());
     let stdout = &mut std::io::stdout();
     say(
         stdout,

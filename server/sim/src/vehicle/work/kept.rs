@@ -83,14 +83,6 @@ impl Work {
 }
 
 impl KeptWork {
-    /// The lift of the ride that it is.
-    pub(crate) fn lift(&self) -> Option<&LiftId> {
-        match &self.goal {
-            KeptGoal::Ride { lift, .. } => Some(lift),
-            KeptGoal::Stand | KeptGoal::Pick(_) | KeptGoal::Drop(_) => None,
-        }
-    }
-
     fn fits(&self, vehicle: &VehicleId, ways: &Ways) -> Result<(), ThawError> {
         if let Some(point) = self.path.last()
             && !ways.lead_along(&self.path)

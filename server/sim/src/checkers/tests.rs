@@ -1,0 +1,131 @@
+//! Each checker that no accident of the lab trips yet is shown to trip here.
+
+use kernel::ids::{LedgerSequence, NodeId, OrderId, PointId, SessionId};
+use kernel::lift::LiftAction;
+use kernel::time::{Millis, Now};
+use kernel::wire::ledger::{Record, SessionPhase};
+
+use super::*;
+use crate::fixture;
+use crate::loads::LoadBook;
+use crate::plant::{SimEvent, SimSeed};
+use crate::world::{World, WorldConfig};
+
+fn entry(sequence: u64, record: Record) -> Entry {
+    let at = Now::of(Mono(0), 0).wall;
+    Entry { sequence: LedgerSequence(sequence), at, node: NodeId::try_new("A").expect("a name"), record }
+}
+
+fn session(n: u64) -> SessionId {
+    SessionId::try_new(&format!("S-{n}")).expect("a name")
+}
+
+fn found(checkers: &Checkers) -> Vec<Checker> {
+    checkers.violations().iter().map(|it| it.checker).collect()
+}
+
+fn sim() -> SimPlant {
+    SimPlant::new(&fixture::plant(), SimSeed { seed: 1, boot: 0 }, Mono(0))
+}
+
+#[test]
+fn who_is_overtaken_four_times_is_found() {
+    let (mut checkers, sim) = (Checkers::new(&fixture::plant()), sim());
+    let requested = |n: u64| Record::SessionRequested {
+        session: session(n),
+        lift: fixture::lift("L1"),
+        task: fixture::task("T-1"),
+        vehicle: fixture::vehicle("V1"),
+        from: fixture::floor("F1"),
+        to: fixture::floor("F2"),
+    };
+    let changed =
+        |n: u64, phase| Record::SessionChanged { session: session(n), phase, generation: Default::default() };
+    checkers.recorded(Mono(0), &entry(1, requested(1)), &sim);
+    for n in 2..=5 {
+        assert_eq!(found(&checkers), [], "overtaken {} times", n - 2);
+        for record in [requested(n), changed(n, SessionPhase::Granted), changed(n, SessionPhase::Released)] {
+            checkers.recorded(Mono(0), &entry(n, record), &sim);
+        }
+    }
+    assert_eq!(found(&checkers), [Checker::NobodyOvertaken]);
+}
+
+#[test]
+fn a_load_that_is_handled_twice_is_found() {
+    let order = OrderId::try_new("O-1").expect("a name");
+    let point = PointId::try_new("S1").expect("a name");
+    let mut loads = LoadBook::default();
+    loads.picked(order.clone(), point.clone());
+    loads.dropped(order.clone(), point.clone());
+    assert_eq!(orders::loads_handled_twice(&loads), None);
+    loads.picked(order, point);
+    assert_eq!(orders::loads_handled_twice(&loads).as_deref(), Some("O-1 was picked 2 and dropped 1 times"));
+}
+
+#[test]
+fn a_door_that_commands_turn_round_three_times_is_found() {
+    let (mut checkers, mut sim) = (Checkers::new(&fixture::plant()), sim());
+    let lift = fixture::lift("L1");
+    let mut now = Mono(0);
+    // Each longer than a scan; the door, which takes 2.5 s, is never quite open and never quite shut.
+    for (number, span) in (1..).zip([1500, 600, 600, 600]) {
+        checkers.second(now, &sim);
+        assert!(!found(&checkers).contains(&Checker::DoorReversals), "before number {number}");
+        let action = if number % 2 == 1 { LiftAction::OpenDoor } else { LiftAction::CloseDoor };
+        let block = CommandBlock { number, action, floor: 1 };
+        sim.handle(SimEvent::CommandBlock { lift: lift.clone(), block }, now);
+        now = now + Millis(span);
+        sim.handle(SimEvent::Tick, now);
+    }
+    checkers.second(now, &sim);
+    assert!(found(&checkers).contains(&Checker::DoorReversals), "{:?}", checkers.violations());
+}
+
+/// A whole ride, watched by somebody who takes the car for smaller than it is.
+#[test]
+fn a_car_with_too_many_in_it_is_found() {
+    let world = ridden();
+    let mut smaller = world.plant().clone();
+    for lift in smaller.lifts.values_mut() {
+        lift.capacity_vehicles = 0;
+    }
+    for (plant, expected) in [(world.plant().clone(), vec![]), (smaller, vec![Checker::CarCapacity])] {
+        let mut checkers = Checkers::new(&plant);
+        checkers.second(Mono(0), world.sim());
+        assert_eq!(found(&checkers), expected);
+    }
+}
+
+/// The same comparison with a ledger that says something else, and with a screen that missed something.
+#[test]
+fn memory_and_screens_that_differ_are_found() {
+    let world = ridden();
+    let node = NodeId::try_new("A").expect("a name");
+    let control = world.control(&node).expect("it is up");
+    let snapshot = world.snapshot_of(0);
+    let compare = |ledger: &[Entry], shown: &[Change]| {
+        let mut checkers = Checkers::new(world.plant());
+        for change in shown {
+            checkers.shown(0, change.clone());
+        }
+        checkers.compare(Mono(0), (0, control), ledger, snapshot.clone());
+        found(&checkers)
+    };
+    assert_eq!(compare(world.ledger(), &snapshot), []);
+    let fewer: Vec<Entry> =
+        world.ledger().iter().filter(|it| !matches!(it.record, Record::LinkOpened { .. })).cloned().collect();
+    assert_eq!(compare(&fewer, &snapshot), [Checker::ReplayEqualsMemory]);
+    assert_eq!(compare(world.ledger(), &snapshot[1..]), [Checker::DeltasEqualState]);
+}
+
+fn ridden() -> World {
+    let plant =
+        crate::sites::site(crate::sites::SiteShape { floors: 2, lifts: 1, vehicles: 1 }).expect("a site");
+    let station = |name: &str| kernel::ids::StationId::try_new(name).expect("a name");
+    let order = crate::world::PlannedOrder { at: Millis::seconds(5), from: station("S1"), to: station("S2") };
+    let mut world = World::new(WorldConfig { orders: vec![order], ..WorldConfig::new(plant, 1) });
+    let ending = world.finish(Millis::seconds(600));
+    assert_eq!(ending.completed, 1, "{:?}", world.violations());
+    world
+}
