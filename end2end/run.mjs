@@ -2,6 +2,7 @@
 //
 // HOISTWAY_URL   address of a running `hoistway demo` (required)
 // HOISTWAY_PID   its process id: the test stops and continues it to see the veil come and go (required)
+// HOISTWAY_DRILLS_URL address of a running `hoistway demo --drills` (required)
 // CHROMIUM       the browser, if it is not where Debian puts it
 // HOISTWAY_SHOTS folder for screenshots, if they are wanted
 import assert from "node:assert/strict";
@@ -13,6 +14,7 @@ import { chromium } from "playwright-core";
 
 const url = need("HOISTWAY_URL").replace(/\/$/, "");
 const pid = Number(need("HOISTWAY_PID"));
+const drillsUrl = need("HOISTWAY_DRILLS_URL").replace(/\/$/, "");
 const executablePath =
   process.env.CHROMIUM ??
   ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((it) => fs.existsSync(it));
@@ -57,6 +59,8 @@ const checks = [
   ["a lift is selected by keyboard", selectsByKeyboard],
   ["an order placed over REST is shown and completed", orderCompletes],
   ["axe finds nothing serious, in both languages and on both canvases", axeIsContent],
+  ["an ordinary run shows no trace of drills", hasNoDrills],
+  ["a drill run says so on every screen, and a drill starts and ends by keyboard", drillsByKeyboard],
   ["nothing was written to the console", consoleIsSilent],
   ["a server that stops leaves a veil, and the page comes back alone", veilComesAndGoes],
 ];
@@ -216,6 +220,61 @@ async function axeIsContent() {
       assert.deepEqual(text, [], `${lang}, ${canvas}`);
     }
   }
+}
+
+async function hasNoDrills() {
+  assert.equal(await page.locator(".drill-band, .drills").count(), 0);
+  assert.doesNotMatch(await page.title(), /DRILL/);
+  assert.equal((await fetch(`${url}/api/v1/drills`)).status, 404);
+}
+
+async function drillsByKeyboard() {
+  await page.goto(`${drillsUrl}/`);
+  await page.waitForSelector("html[data-link=live]", { timeout: SHORT_MS });
+  assert.match(await page.title(), /演习 DRILL/);
+  for (const [width, height] of [[1280, 720], [1920, 1080], [3840, 2160]]) {
+    await page.setViewportSize({ width, height });
+    for (const lang of ["zh-CN", "en"]) {
+      await setLanguage(lang);
+      for (const canvas of ["night", "day"]) {
+        await setCanvas(canvas);
+        assert.match(await page.textContent(".drill-band"), lang === "en" ? /DRILL/ : /演习/);
+        const wide = await page.evaluate(() =>
+          ["html", ".head", ".alarms", ".drill-band", ".drills", ".panel", ".section"].filter((it) => {
+            const element = document.querySelector(it);
+            return element && element.scrollWidth > element.clientWidth + 1;
+          }));
+        assert.deepEqual(wide, [], `overflow at ${width}, ${lang}, ${canvas}`);
+        await shot(`drills-${width}-${lang}-${canvas}`);
+      }
+    }
+  }
+  await page.setViewportSize({ width: 1920, height: 1080 });
+  assert.equal(await saturatedPixels(await page.locator(".drill-band").screenshot()), 0, "the band has an alarm's colour");
+  await page.locator(".drill-band a").focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "drill-fault", "the form follows its heading");
+  await page.keyboard.press("ArrowDown");
+  for (const id of ["drill-place", "drill-length"]) {
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.id), id);
+  }
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".drill-list [data-drill]", { timeout: SHORT_MS });
+  assert.match(await page.textContent(".drill-list [data-drill]"), /Sill blocked/);
+  await shot("drill-running");
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const serious = violations.filter((it) => ["serious", "critical"].includes(it.impact));
+  assert.deepEqual(serious.map((it) => `${it.id}: ${it.nodes[0]?.html}`), []);
+  await page.locator("[data-drill] button").focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => !document.querySelector("[data-drill]"), null, { timeout: SHORT_MS });
+  assert.match(await page.textContent(".ended-drills"), /ended by hand/);
+  await shot("drill-ended");
+  await page.goto(`${url}/`);
+  await page.waitForSelector("html[data-link=live]", { timeout: SHORT_MS });
 }
 
 async function consoleIsSilent() {

@@ -8,7 +8,9 @@ use crate::page::{BOOT_ID, overview};
 
 /// The whole document around the body. The only scripts are files of the site itself.
 pub(crate) fn document(boot: Boot, boot_json: String) -> impl IntoView {
-    let title = format!("{} · Hoistway", boot.snapshot.plant.name);
+    // In both languages: the tab keeps its title when the language changes.
+    let mark = if boot.snapshot.node.drill { "演习 DRILL · " } else { "" };
+    let title = format!("{mark}{} · Hoistway", boot.snapshot.plant.name);
     let (locale, canvas) = (boot.locale, boot.canvas);
     view! {
         <!DOCTYPE html>

@@ -15,6 +15,7 @@ mod layout;
 mod live;
 mod page;
 mod reading;
+mod rest;
 #[cfg(test)]
 mod sample;
 mod screen;

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::boot::Boot;
 use crate::components::alarms::alarm_strip;
+use crate::components::drills::{drill_band, drill_panel};
 use crate::components::header::header;
 use crate::components::lift_panel::lift_panel;
 use crate::components::section::section;
@@ -19,8 +20,9 @@ pub(crate) const BOOT_ID: &str = "boot";
 pub(crate) fn overview(boot: Boot) -> impl IntoView {
     let screen = Screen::new(boot);
     view! {
-        <div class="screen">
+        <div class="screen" class:drill=move || screen.is_drill()>
             <a class="skip" href="#tasks">{screen.text(Locale::skip_to_tasks)}</a>
+            {drill_band(screen)}
             {header(screen)}
             {alarm_strip(screen)}
             {not_live(screen)}
@@ -36,6 +38,7 @@ pub(crate) fn overview(boot: Boot) -> impl IntoView {
                 {section(screen)}
                 {lift_panel(screen)}
                 {task_table(screen)}
+                {drill_panel(screen)}
                 {veil(screen)}
             </main>
         </div>

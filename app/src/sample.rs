@@ -101,6 +101,7 @@ pub(crate) fn snapshot() -> Snapshot {
             ledger_writable: true,
             messages_rejected: 0,
             last_rejection: None,
+            drill: false,
         },
         vehicles: vec![vehicle()],
         lifts: vec![lift()],
@@ -113,6 +114,7 @@ pub(crate) fn snapshot() -> Snapshot {
             detail: "no echo for command 7 in 2.5 s".to_owned(),
             raised_at: at(-2),
         }],
+        drills: vec![],
     }
 }
 

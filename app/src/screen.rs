@@ -62,6 +62,11 @@ impl Screen {
         self.selected.get().filter(|id| lifts.contains_key(id)).or_else(|| lifts.keys().next().cloned())
     }
 
+    /// Everything on the screen is a drill.
+    pub(crate) fn is_drill(self) -> bool {
+        self.store.nodes.read().values().any(|node| node.drill)
+    }
+
     /// What is seen is what is: frames come.
     pub(crate) fn is_live(self) -> bool {
         self.link.get() == Link::Live

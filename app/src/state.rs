@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kernel::ids::{AlarmId, LedgerSequence, LiftId, NodeId, TaskId, VehicleId};
 use kernel::plant::Plant;
+use kernel::wire::drill::DrillView;
 use kernel::wire::live::{Change, Delta, Snapshot, Tick};
 use kernel::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
 
@@ -21,6 +22,7 @@ pub(crate) struct Site {
     pub(crate) lifts: BTreeMap<LiftId, LiftView>,
     pub(crate) tasks: BTreeMap<TaskId, TaskView>,
     pub(crate) alarms: BTreeMap<AlarmId, AlarmView>,
+    pub(crate) drills: Vec<DrillView>,
 }
 
 impl Site {
@@ -34,6 +36,7 @@ impl Site {
             lifts: snapshot.lifts.into_iter().map(|it| (it.id.clone(), it)).collect(),
             tasks: snapshot.tasks.into_iter().map(|it| (it.id.clone(), it)).collect(),
             alarms: snapshot.alarms.into_iter().map(|it| (it.id.clone(), it)).collect(),
+            drills: snapshot.drills,
         }
     }
 
@@ -75,6 +78,7 @@ impl Site {
             Change::AlarmGone(id) => {
                 self.alarms.remove(&id);
             }
+            Change::Drills(drills) => self.drills = drills,
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kernel::ids::{AlarmId, LedgerSequence, LiftId, NodeId, TaskId, VehicleId};
 use kernel::plant::Plant;
+use kernel::wire::drill::DrillView;
 use kernel::wire::live::{Delta, Snapshot, Tick};
 use kernel::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
 use leptos::prelude::*;
@@ -31,6 +32,8 @@ pub(crate) struct Store {
     pub(crate) lifts: RwSignal<Entities<LiftId, LiftView>>,
     pub(crate) tasks: RwSignal<Entities<TaskId, TaskView>>,
     pub(crate) alarms: RwSignal<Entities<AlarmId, AlarmView>>,
+    /// Those that stand and those that ended last, the oldest first.
+    pub(crate) drills: RwSignal<Vec<DrillView>>,
 }
 
 impl Store {
@@ -45,6 +48,7 @@ impl Store {
             lifts: RwSignal::new(entities(&site.lifts)),
             tasks: RwSignal::new(entities(&site.tasks)),
             alarms: RwSignal::new(entities(&site.alarms)),
+            drills: RwSignal::new(site.drills.clone()),
             site: StoredValue::new(site),
         }
     }
@@ -71,6 +75,7 @@ impl Store {
             set_changed(self.sequence, &site.sequence);
             set_changed(self.server_time, &site.server_time);
             set_changed(self.nodes, &site.nodes);
+            set_changed(self.drills, &site.drills);
             sync(self.vehicles, &site.vehicles);
             sync(self.lifts, &site.lifts);
             sync(self.tasks, &site.tasks);

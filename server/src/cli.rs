@@ -25,9 +25,12 @@ Example:
   hoistway demo
   curl -i http://127.0.0.1:8080/api/v1/orders -H \"Idempotency-Key: $(date +%s)\" --json '{\"from\":\"A31\",\"to\":\"D14\"}'
   hoistway demo --fresh
+  hoistway demo --drills
+  curl -i http://127.0.0.1:8080/api/v1/drills --json '{\"fault\":\"doorStuck\",\"at\":{\"lift\":\"L1\"},\"forMs\":30000}'
 
 Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would. Stopped or
-killed, it goes on where it was at the next start: the simulated plant stands still meanwhile.";
+killed, it goes on where it was at the next start: the simulated plant stands still meanwhile. With --drills faults can
+be injected from the page and over REST, and everything that the run records and shows is marked as a drill.";
 
 const CONTROL_HELP: &str = "\
 Example:
@@ -117,7 +120,7 @@ pub enum Role {
 /// # Errors
 /// Why the role could not start, or what ended it.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    telemetry::start(cli.log_format)?;
+    telemetry::start(cli.log_format, matches!(&cli.role, Role::Demo(args) if args.drills))?;
     match cli.role {
         Role::Demo(args) => {
             stop::play(|stop| roles::demo::run(args, stop))?;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::HeaderValue;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -26,7 +27,9 @@ use chrono::Utc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
 
+use crate::drill::Conductor;
 use crate::live::hub::Hub;
 use crate::shell::ControlHandle;
 use problem::RequestIds;
@@ -51,10 +54,12 @@ struct Inner {
     sockets: TaskTracker,
     request_ids: RequestIds,
     openapi: String,
+    drills: Option<Conductor>,
 }
 
 impl AppState {
-    /// `site_dir` is where the bundled browser code lies; websockets close when `stop` is cancelled.
+    /// `site_dir` is where the bundled browser code lies; websockets close when `stop` is cancelled; `drills` is none in
+    /// an ordinary run.
     ///
     /// # Errors
     /// When the description of the API cannot be written.
@@ -63,6 +68,7 @@ impl AppState {
         hub: Hub,
         site_dir: PathBuf,
         stop: CancellationToken,
+        drills: Option<Conductor>,
     ) -> anyhow::Result<Self> {
         let request_ids = RequestIds::new(format!("{:x}", Utc::now().timestamp_micros()));
         let inner = Inner {
@@ -74,6 +80,7 @@ impl AppState {
             sockets: TaskTracker::new(),
             request_ids,
             openapi: openapi::document()?,
+            drills,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -105,6 +112,10 @@ impl AppState {
     fn openapi(&self) -> &str {
         &self.inner.openapi
     }
+
+    fn drills(&self) -> Option<&Conductor> {
+        self.inner.drills.as_ref()
+    }
 }
 
 /// Every address of the server.
@@ -120,12 +131,14 @@ pub fn router(state: AppState) -> Router {
     dressed(routes, state)
 }
 
-/// Adds what every address needs. From outside in: problems, panics, guard.
+/// Adds what every address needs. From outside in: the mark of a drill run, problems, panics, guard.
 fn dressed(routes: Router<AppState>, state: AppState) -> Router {
+    let drill = state.drills().is_some().then(|| HeaderValue::from_static("true"));
     routes
         .layer(middleware::from_fn(guard::guard))
         .layer(CatchPanicLayer::custom(problem::panicked))
         .layer(middleware::from_fn_with_state(state.clone(), problem::write))
+        .layer(SetResponseHeaderLayer::overriding(problem::DRILL, move |_: &Response| drill.clone()))
         .with_state(state)
 }
 
@@ -168,6 +181,7 @@ mod tests {
             ledger_writable: true,
             messages_rejected: 0,
             last_rejection: None,
+            drill: false,
         };
         Hub::new(Arc::new(plant), node)
     }
@@ -179,7 +193,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_a_problem_that_tells_no_secret_and_the_next_request_is_served() {
         let (control, _requests) = ControlHandle::new();
-        let state = AppState::new(control, hub(), PathBuf::new(), CancellationToken::new()).unwrap();
+        let state = AppState::new(control, hub(), PathBuf::new(), CancellationToken::new(), None).unwrap();
         let routes = Router::new().route("/panics", get(panics)).route("/livez", get(health::livez));
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();

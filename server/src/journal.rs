@@ -23,6 +23,16 @@ use tokio::task::JoinHandle;
 pub use chain::{GENESIS, Hash, hex};
 pub use verify::{BrokenAt, Verified, VerifyError};
 
+/// Of which kind of run a ledger is. A ledger never holds entries of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runs {
+    /// What happened, happened.
+    #[default]
+    Ordinary,
+    /// Faults were injected on purpose: every entry says so.
+    Drill,
+}
+
 /// Proposals that wait for the writer. A full queue means that the disk hangs: the proposer is told at once.
 pub const QUEUE_MAX: usize = 256;
 
@@ -96,11 +106,11 @@ impl Journal {
     /// when the last clone of the journal is gone and everything queued was answered.
     ///
     /// # Errors
-    /// The chain is broken, or the database cannot be read.
-    pub async fn open(pool: SqlitePool) -> Result<(Self, JoinHandle<()>), VerifyError> {
-        verify::verify(&pool).await?;
+    /// The chain is broken, it holds entries of the other kind of run, or the database cannot be read.
+    pub async fn open(pool: SqlitePool, runs: Runs) -> Result<(Self, JoinHandle<()>), VerifyError> {
+        verify::verify(&pool, Some(runs)).await?;
         let (proposals, queue) = mpsc::channel(QUEUE_MAX);
-        let writer = tokio::spawn(writer::run(pool.clone(), queue));
+        let writer = tokio::spawn(writer::run(pool.clone(), runs, queue));
         Ok((Self { pool, proposals }, writer))
     }
 
@@ -149,7 +159,7 @@ impl Journal {
     /// # Errors
     /// The first broken entry, or the database cannot be read.
     pub async fn verify(&self) -> Result<Verified, VerifyError> {
-        verify::verify(&self.pool).await
+        verify::verify(&self.pool, None).await
     }
 }
 

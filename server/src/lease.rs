@@ -4,6 +4,7 @@
 //! a grant that is not given back ends by itself after [`LEASE_TTL`].
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub struct InProcess {
     slots: Arc<Mutex<BTreeMap<LiftId, Slot>>>,
     first_serial: u64,
     ttl: Duration,
+    /// It answers nobody: in drills alone.
+    stopped: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -92,11 +95,23 @@ impl LeaseStore {
         let Self::InProcess(store) = self;
         store.release(lift, nonce, token);
     }
+
+    /// Answers nobody from now on, or answers again with what it had. For drills.
+    pub fn set_stopped(&self, stopped: bool) {
+        let Self::InProcess(store) = self;
+        store.stopped.store(stopped, Ordering::Relaxed);
+    }
+
+    /// Forgets holders, line and serials, as a store does that comes back empty. For drills.
+    pub fn forget(&self) {
+        let Self::InProcess(store) = self;
+        store.slots.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 impl InProcess {
     fn new(first_serial: u64, ttl: Duration) -> Self {
-        Self { slots: Arc::default(), first_serial, ttl }
+        Self { slots: Arc::default(), first_serial, ttl, stopped: Arc::default() }
     }
 
     async fn acquire(
@@ -106,6 +121,9 @@ impl InProcess {
         nonce: LeaseNonce,
         epoch: u32,
     ) -> Result<FencingToken, LeaseRefusal> {
+        if self.is_stopped() {
+            return Err(LeaseRefusal::StoreDown);
+        }
         let give_up = Instant::now() + Duration::from_millis(LEASE_WAIT.0);
         let mut granted = match self.ask(lift, holder, nonce, epoch) {
             Asked::Granted(token) => return Ok(token),
@@ -147,7 +165,15 @@ impl InProcess {
         })
     }
 
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     fn release(&self, lift: &LiftId, nonce: LeaseNonce, token: FencingToken) {
+        // Nobody hears it: the grant ends by its own time.
+        if self.is_stopped() {
+            return;
+        }
         self.with(lift, |slot| {
             let ours = slot.held.as_ref().is_some_and(|it| it.nonce == nonce && it.token == token);
             if ours {
@@ -273,5 +299,24 @@ mod tests {
         let store = LeaseStore::InProcess(InProcess::new(0, Duration::from_millis(20)));
         acquire(&store, "A", 1).await.unwrap();
         assert!(acquire(&store, "B", 2).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_stopped_store_answers_nobody_and_keeps_what_it_had() {
+        let store = LeaseStore::in_process(0);
+        let first = acquire(&store, "A", 1).await.unwrap();
+        store.set_stopped(true);
+        assert_eq!(acquire(&store, "A", 2).await, Err(LeaseRefusal::StoreDown));
+        store.release(&lift(), LeaseNonce(1), first);
+        store.set_stopped(false);
+        assert_eq!(acquire(&store, "A", 1).await.unwrap(), first);
+    }
+
+    #[tokio::test]
+    async fn an_emptied_store_grants_a_held_lift_again_under_an_old_token() {
+        let store = LeaseStore::in_process(0);
+        let first = acquire(&store, "A", 1).await.unwrap();
+        store.forget();
+        assert_eq!(acquire(&store, "B", 2).await.unwrap(), first);
     }
 }

@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod clock;
 pub mod data;
+pub mod drill;
 pub mod fieldbus;
 pub mod http;
 pub mod journal;

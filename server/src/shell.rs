@@ -8,7 +8,9 @@ pub mod gateway;
 
 use std::time::Duration;
 
-use kernel::control::Accepted;
+use kernel::control::{Accepted, Event};
+use kernel::drill::{Drill, DrillEnd};
+use kernel::ids::DrillId;
 use kernel::wire::rest::{OrderRefusal, PlaceOrder};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
@@ -35,6 +37,35 @@ pub enum ControlRequest {
         /// Answered once the order is durable, or refused. Nobody may listen any more.
         reply: oneshot::Sender<Result<Accepted, OrderRefusal>>,
     },
+    /// Something is to be recorded of drills. What came of it is shown.
+    Drill(DrillNote),
+}
+
+/// What a control node is told of drills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DrillNote {
+    /// One is about to begin.
+    Began(Drill),
+    /// One is over.
+    Over {
+        /// Which.
+        drill: DrillId,
+        /// Why.
+        end: DrillEnd,
+    },
+    /// These stand, and no other.
+    Standing(Vec<DrillId>),
+}
+
+impl DrillNote {
+    /// As the machine takes it.
+    pub fn into_event(self) -> Event {
+        match self {
+            Self::Began(drill) => Event::DrillBegan(drill),
+            Self::Over { drill, end } => Event::DrillOver { drill, end },
+            Self::Standing(drills) => Event::DrillsStand(drills),
+        }
+    }
 }
 
 /// Why the control loop did not answer.
@@ -76,14 +107,26 @@ impl ControlHandle {
     ) -> Result<Result<Accepted, OrderRefusal>, ControlUnavailable> {
         let (reply, answer) = oneshot::channel();
         let request = ControlRequest::PlaceOrder { order, idempotency_key, fingerprint, reply };
-        self.mailbox.try_send(request).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => ControlUnavailable::Busy,
-            mpsc::error::TrySendError::Closed(_) => ControlUnavailable::Stopped,
-        })?;
+        self.send(request)?;
         match tokio::time::timeout(CONTROL_ANSWER_DEADLINE, answer).await {
             Ok(Ok(decided)) => Ok(decided),
             Ok(Err(_)) | Err(_) => Err(ControlUnavailable::NoAnswer),
         }
+    }
+
+    /// Tells something of drills. It may be told again.
+    ///
+    /// # Errors
+    /// The loop is busy or has ended: it was not told.
+    pub fn note_drill(&self, note: DrillNote) -> Result<(), ControlUnavailable> {
+        self.send(ControlRequest::Drill(note))
+    }
+
+    fn send(&self, request: ControlRequest) -> Result<(), ControlUnavailable> {
+        self.mailbox.try_send(request).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ControlUnavailable::Busy,
+            mpsc::error::TrySendError::Closed(_) => ControlUnavailable::Stopped,
+        })
     }
 
     /// The loop has ended, so that every request would be turned away.

@@ -17,17 +17,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kernel::ids::LiftId;
+use kernel::ids::{LiftId, VehicleId};
 use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono};
-use sim::plant::{SimEffect, SimEvent, SimPlant, SimSeed};
+use sim::plant::{PlantTrouble, SimEffect, SimEvent, SimPlant, SimSeed};
+use sim::rng::Rng;
+use sim::vehicle::VehicleMessage;
 use sqlx::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::drill::roads::Roads;
 use crate::fieldbus::profile::Profile;
 use crate::site::HostPort;
 use fleet::Fleet;
@@ -62,6 +65,8 @@ pub struct Options {
     pub boot: u64,
     /// What the plant is, and what its vehicles have to say, is kept here; with it the plant goes on at the next start.
     pub pool: SqlitePool,
+    /// What the vehicles' messages suffer, in a drill run.
+    pub roads: Option<Roads>,
 }
 
 /// How one PLC is put on the wire.
@@ -92,6 +97,11 @@ impl Running {
         report::ask(&self.inputs).await
     }
 
+    /// A hand on the plant, to let things go wrong in it.
+    pub fn hand(&self) -> PlantHand {
+        PlantHand { inputs: self.inputs.clone() }
+    }
+
     /// Waits until it has stopped: all that it is was kept, and every vehicle said goodbye to the broker.
     ///
     /// # Errors
@@ -99,6 +109,19 @@ impl Running {
     pub async fn stopped(self) -> anyhow::Result<()> {
         drop(self.inputs);
         self.owner.await.context("the simulated plant ended badly")?
+    }
+}
+
+/// Lets things go wrong in a plant that runs.
+#[derive(Clone, Debug)]
+pub struct PlantHand {
+    inputs: mpsc::Sender<Input>,
+}
+
+impl PlantHand {
+    /// Lets something go wrong, now. False when the plant has stopped.
+    pub async fn trouble(&self, trouble: PlantTrouble) -> bool {
+        self.inputs.send(Input::Happened(SimEvent::Troubled(trouble))).await.is_ok()
     }
 }
 
@@ -130,7 +153,8 @@ pub async fn start(plant: &Plant, options: Options, stop: CancellationToken) -> 
         tokio::spawn(server.serve(inputs.clone(), stop.clone()));
     }
     let fleet = Fleet::connect(plant, &sim, &options, &inputs, &seen).await?;
-    let owner = Owner { sim, store, clock, registers, fleet, seen, asked: Vec::new() };
+    let frames = Rng::new(options.seed, "frames");
+    let owner = Owner { sim, store, clock, registers, fleet, seen, asked: Vec::new(), frames };
     let owner = tokio::spawn(owner.run(arriving, stop));
     Ok(Running { plc_addresses: addresses, report_address, inputs, owner })
 }
@@ -218,6 +242,8 @@ struct Owner {
     seen: Arc<Rejections>,
     /// Who waits for a report.
     asked: Vec<oneshot::Sender<PlantReport>>,
+    /// Which frames a troubled radio loses.
+    frames: Rng,
 }
 
 impl Owner {
@@ -291,6 +317,7 @@ impl Owner {
 
     fn take(&mut self, input: Input) {
         match input {
+            Input::Happened(SimEvent::ControlBeat { vehicle }) if self.frame_is_lost(&vehicle) => {}
             Input::Happened(event) => self.happen(event),
             Input::ReportAsked(answer) => self.asked.push(answer),
         }
@@ -312,10 +339,28 @@ impl Owner {
                         registers.show(&status);
                     }
                 }
-                SimEffect::VehicleSend { vehicle, message } => self.fleet.say(&vehicle, message),
+                SimEffect::VehicleSend { vehicle, message } => {
+                    if is_reliable(&message) || !self.frame_is_lost(&vehicle) {
+                        self.fleet.say(&vehicle, message);
+                    }
+                }
                 SimEffect::Radio { vehicle, up } => self.fleet.set_radio(&vehicle, up),
             }
         }
         Ok(())
+    }
+
+    /// Whether a troubled radio loses this frame. Where nothing is troubled none is lost: loopback loses none either.
+    fn frame_is_lost(&mut self, vehicle: &VehicleId) -> bool {
+        let road = self.sim.vehicle(vehicle).map(|it| it.troubled_road()).unwrap_or_default();
+        road.loss_permille > 0 && self.frames.within(0..=999) < u64::from(road.loss_permille)
+    }
+}
+
+/// TCP repeats a lost frame of these until it arrives; the others are said once.
+fn is_reliable(message: &VehicleMessage) -> bool {
+    match message {
+        VehicleMessage::Ack(_) | VehicleMessage::Report(_) => true,
+        VehicleMessage::Heartbeat(_) | VehicleMessage::Telemetry(_) => false,
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection as _, SqlitePool};
+use sqlx::{Connection as _, SqliteConnection, SqlitePool};
 
 /// Every migration, embedded.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
@@ -47,6 +47,18 @@ pub async fn open(path: &Path) -> anyhow::Result<SqlitePool> {
     Ok(pool)
 }
 
+/// Opens the file a second time and holds it against every writer, until the connection is dropped. For drills.
+///
+/// # Errors
+/// The file is not there, or another writer does not let go of it.
+pub async fn hold_writes(path: &Path) -> anyhow::Result<SqliteConnection> {
+    let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT);
+    let context = || format!("cannot hold the store {}", path.display());
+    let mut connection = SqliteConnection::connect_with(&options).await.with_context(context)?;
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut connection).await.with_context(context)?;
+    Ok(connection)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +79,23 @@ mod tests {
         assert_eq!(kept, "G1");
         let level: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&pool).await.unwrap();
         assert_eq!(level, 2, "FULL");
+    }
+
+    #[tokio::test]
+    async fn a_held_store_is_read_and_not_written_until_it_is_let_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store.db");
+        let pool = open(&path).await.unwrap();
+        let mut writer = pool.acquire().await.unwrap();
+        sqlx::query("PRAGMA busy_timeout = 1").execute(&mut *writer).await.unwrap();
+        let held = hold_writes(&path).await.unwrap();
+        let write = "INSERT OR REPLACE INTO gateway_marks (gateway, marks) VALUES ('G1', '{}')";
+        assert!(sqlx::query(write).execute(&mut *writer).await.is_err());
+        let n: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM gateway_marks").fetch_one(&mut *writer).await.unwrap();
+        assert_eq!(n, 0);
+        held.close().await.unwrap();
+        sqlx::query(write).execute(&mut *writer).await.unwrap();
     }
 
     #[tokio::test]

@@ -1,9 +1,10 @@
 //! The log: what a role says to standard error while it runs.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
 
 /// The environment variable with the filter, such as `info,server::fieldbus=debug`.
 pub const FILTER_VARIABLE: &str = "HOISTWAY_LOG";
@@ -22,21 +23,79 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts the log; once in a process.
+/// Starts the log; once in a process. Each line of a drill run says that it is one.
 ///
 /// # Errors
 /// The filter cannot be understood, or a log was started before.
-pub fn start(format: LogFormat) -> anyhow::Result<()> {
+pub fn start(format: LogFormat, drill: bool) -> anyhow::Result<()> {
     let text = std::env::var(FILTER_VARIABLE).unwrap_or_else(|_| FILTER_DEFAULT.to_owned());
     let filter = EnvFilter::try_new(&text).map_err(|error| {
         anyhow::anyhow!("{FILTER_VARIABLE}=`{text}` is no log filter: {error}; try `info`")
     })?;
     let colored = std::io::stderr().is_terminal();
-    let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colored);
+    let lines = Lines { drill: drill.then_some(format) };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).with_ansi(colored);
     let started = match format {
         LogFormat::Plain => log.try_init(),
         LogFormat::Json => log.json().try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("the log cannot start: {error}"))
+}
+
+/// Where lines go, and how those of a drill run are marked.
+#[derive(Clone, Copy, Debug)]
+struct Lines {
+    drill: Option<LogFormat>,
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Marked<io::Stderr>;
+    fn make_writer(&'a self) -> Self::Writer {
+        Marked { out: io::stderr(), drill: self.drill }
+    }
+}
+
+/// Marks each line that is written through it. The log writes each of its lines in one piece.
+struct Marked<W> {
+    out: W,
+    drill: Option<LogFormat>,
+}
+
+impl<W: Write> Write for Marked<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        match self.drill {
+            None => self.out.write_all(line)?,
+            Some(LogFormat::Json) => {
+                self.out.write_all(text.replacen('{', "{\"drill\":true,", 1).as_bytes())?
+            }
+            Some(LogFormat::Plain) => {
+                self.out.write_all(format!("{} drill=true\n", text.trim_end_matches('\n')).as_bytes())?;
+            }
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_a_drill_run_says_so_and_no_other() {
+        let rows = [
+            (None, "a line\n", "a line\n"),
+            (Some(LogFormat::Plain), "a line x=1\n", "a line x=1 drill=true\n"),
+            (Some(LogFormat::Json), "{\"a\":{}}\n", "{\"drill\":true,\"a\":{}}\n"),
+        ];
+        for (drill, line, expected) in rows {
+            let mut marked = Marked { out: Vec::new(), drill };
+            marked.write_all(line.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(marked.out).unwrap(), expected, "{drill:?}");
+        }
+    }
 }

@@ -6,7 +6,9 @@
 
 mod alarms;
 mod book;
+mod drills;
 mod ears;
+mod ledger;
 mod links;
 mod orders;
 mod rides;
@@ -19,11 +21,12 @@ mod voice;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::ids::{AlarmId, GatewayId, LiftId, NodeId, OrderId, SessionId, TaskId, VehicleId};
+use crate::drill::{Drill, DrillEnd};
+use crate::ids::{AlarmId, DrillId, GatewayId, LiftId, NodeId, OrderId, SessionId, TaskId, VehicleId};
 use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
 use crate::plant::Plant;
 use crate::safeguard::Safeguards;
-use crate::task::{SuspendCause, TaskEvent};
+use crate::task::TaskEvent;
 use crate::time::{Millis, Mono, Now};
 use crate::timing::CONTROL_BEAT_PERIOD;
 use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
@@ -42,6 +45,7 @@ use self::tasks::Delivery;
 use self::voice::Voice;
 
 pub use self::book::{Book, ENDED_TASKS_MAX, KeyUse, LinkBook, SessionBook, TaskBook};
+pub use self::drills::ENDED_DRILLS_MAX;
 
 /// Names a request of the shell that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,6 +130,17 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// A drill is about to begin. May be told again.
+    DrillBegan(Drill),
+    /// A drill is over. May be told again.
+    DrillOver {
+        /// Which.
+        drill: DrillId,
+        /// Why.
+        end: DrillEnd,
+    },
+    /// These drills stand, and no other: what the ledger has beyond them was interrupted.
+    DrillsStand(Vec<DrillId>),
 }
 
 /// What a control node wants done. The shell performs them in order.
@@ -199,6 +214,8 @@ pub struct Accepted {
 pub struct NodeConfig {
     /// Its name, unique on the site; order and task numbers carry it.
     pub node: NodeId,
+    /// The run is a drill: everything that it records and shows is marked.
+    pub drill: bool,
 }
 
 /// How often a node looks around when nothing happens: often enough that no deadline is missed by more than half a
@@ -216,6 +233,7 @@ enum Lock {
     Vehicle(VehicleId),
     Lift(LiftId),
     Alarm(AlarmId),
+    Drills,
 }
 
 /// One control node.
@@ -251,6 +269,8 @@ pub struct Control {
     messages_rejected: u64,
     rejections: Rejections,
     last_rejection: Option<String>,
+    /// What the ledger does not have yet of drills, in order.
+    drill_notes: VecDeque<Record>,
     safeguards: Safeguards,
     touched: BTreeSet<Touched>,
     effects: VecDeque<Effect>,
@@ -290,6 +310,7 @@ impl Control {
             messages_rejected: 0,
             rejections: Rejections::default(),
             last_rejection: None,
+            drill_notes: VecDeque::new(),
             safeguards: Safeguards::ALL,
             touched: BTreeSet::new(),
             effects: VecDeque::new(),
@@ -344,6 +365,9 @@ impl Control {
                 self.touched.insert(Touched::Node);
             }
             Event::MessageRejected { topic, reason } => self.reject(&topic, &reason),
+            Event::DrillBegan(drill) => self.drill_began(drill),
+            Event::DrillOver { drill, end } => self.drill_over(drill, end),
+            Event::DrillsStand(drills) => self.drills_stand(&drills),
         }
         self.look(now);
     }
@@ -396,6 +420,7 @@ impl Control {
             self.drive_tasks(now);
             self.drive_lifts(now);
             self.drive_alarms(now);
+            self.drive_drills(now);
         } else {
             self.drive_start(now);
         }
@@ -407,86 +432,5 @@ impl Control {
     fn drive_start(&mut self, now: Now) {
         let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
         self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);
-    }
-
-    /// Proposes records together, unless something is already proposed about one of the locks or the ledger is away.
-    fn propose(&mut self, now: Now, locks: Vec<Lock>, records: Vec<Record>) -> Option<BatchId> {
-        let paused = self.ledger_paused_until.is_some_and(|until| now.mono < until);
-        if paused || records.is_empty() || locks.iter().any(|lock| self.is_locked(lock)) {
-            return None;
-        }
-        self.batches += 1;
-        let batch = BatchId(self.batches);
-        self.locks.insert(batch, locks);
-        self.effects.push_back(Effect::Append { batch, records });
-        Some(batch)
-    }
-
-    fn is_locked(&self, lock: &Lock) -> bool {
-        self.locks.values().any(|locks| locks.contains(lock))
-    }
-
-    fn appended(&mut self, batch: BatchId, entries: &[Entry], now: Now) {
-        if self.locks.remove(&batch).is_none() {
-            self.reject("ledger", "a proposal came back twice");
-            return;
-        }
-        if self.ledger_paused_until.take().is_some() {
-            self.touched.insert(Touched::Node);
-        }
-        for entry in entries {
-            match self.book.apply(entry) {
-                Ok(touched) => self.touched.extend(touched),
-                Err(reason) => self.reject("ledger", &reason),
-            }
-            self.react(&entry.record, now);
-        }
-        self.deliveries.retain(|id, _| self.book.open.contains(id));
-        self.reported.retain(|id, _| self.book.open.contains(id));
-        self.answer_placed(batch);
-    }
-
-    fn append_failed(&mut self, batch: BatchId, reason: &str, now: Now) {
-        self.locks.remove(&batch);
-        self.ledger_paused_until = Some(now.mono + LEDGER_PAUSE);
-        self.touched.insert(Touched::Node);
-        self.answer_unplaced(batch, reason);
-    }
-
-    /// Does what a durable record asks for. Nothing leaves before this.
-    fn react(&mut self, record: &Record, now: Now) {
-        match record {
-            Record::NodeStarted { run, .. } => self.run = *run,
-            Record::CommandIssued { command } => {
-                if let Some(task) = command.task.clone() {
-                    self.deliver(&task, now);
-                }
-            }
-            Record::TaskChanged { task, event: TaskEvent::Redelivered { .. } } => self.deliver(task, now),
-            Record::TaskChanged { task, event: TaskEvent::Suspended { cause: SuspendCause::Link, .. } } => {
-                self.begin_wait(task, now);
-            }
-            Record::LinkOpened { vehicle, .. } => self.open_link(vehicle, now),
-            Record::SessionChanged { .. }
-            | Record::TaskChanged { .. }
-            | Record::OrderPlaced { .. }
-            | Record::TaskClaimed { .. }
-            | Record::VehicleAssigned { .. }
-            | Record::SessionRequested { .. }
-            | Record::AlarmRaised { .. }
-            | Record::AlarmCleared { .. }
-            | Record::DifferenceFound { .. } => {}
-        }
-    }
-
-    fn reject(&mut self, topic: &str, reason: &str) {
-        self.messages_rejected += 1;
-        self.rejections.add();
-        self.last_rejection = Some(format!("{topic}: {reason}"));
-        self.touched.insert(Touched::Node);
-    }
-
-    fn ledger_writable(&self) -> bool {
-        self.ledger_paused_until.is_none()
     }
 }

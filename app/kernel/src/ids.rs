@@ -122,6 +122,8 @@ names! {
     SessionId;
     /// A condition that a person has to act on.
     AlarmId;
+    /// A fault that is injected on purpose.
+    DrillId;
 }
 
 /// A claim on a task, or a lift session, or a vehicle's link: each rises by one whenever the right passes on, and

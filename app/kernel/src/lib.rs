@@ -16,6 +16,7 @@ pub mod route;
 pub mod timing;
 
 pub mod alarm;
+pub mod drill;
 pub mod lease;
 pub mod lift;
 pub mod safeguard;

@@ -4,6 +4,7 @@
 //! The vehicle and gateway roads are JSON in an [`Envelope`]; the live stream is postcard, or JSON on request; REST
 //! and the ledger are JSON.
 
+pub mod drill;
 pub mod gateway;
 pub mod ledger;
 pub mod live;

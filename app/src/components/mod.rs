@@ -2,6 +2,7 @@
 
 pub(crate) mod alarms;
 pub(crate) mod budget;
+pub(crate) mod drills;
 pub(crate) mod header;
 pub(crate) mod icon;
 pub(crate) mod lift_panel;

@@ -3,6 +3,7 @@
 //! Chinese words follow GB/T 41261 (alarms) and the words of the trade; names of things stay as the site file
 //! writes them.
 
+mod drills;
 mod locale;
 mod texts;
 pub(crate) mod words;

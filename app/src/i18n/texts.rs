@@ -102,6 +102,22 @@ texts! {
     connection_lost: "连接已断开", "Connection lost";
     old_data: "以下均为旧数据,不代表现场。正在自动重连。",
         "Everything here is old and does not show the plant. Reconnecting by itself.";
+    drill: "演习", "DRILL";
+    drill_band: "故障为人为注入,本画面与记录中的一切均属演习。", "Faults are injected on purpose: everything on this screen and in its records is a drill.";
+    to_drills: "注入故障", "Inject faults";
+    drills: "故障演习", "Fault drills";
+    drill_what: "故障", "Fault";
+    drill_where: "位置", "Where";
+    drill_length: "时长", "How long";
+    drill_at_once: "立即发生", "at once";
+    drill_start: "开始演习", "Start the drill";
+    drill_starting: "正在记录", "Being recorded";
+    drill_not_live: "画面未实时,不能开始", "Not live, so nothing starts";
+    drill_stop: "结束", "End";
+    drill_no_answer: "服务器没有应答,不知道是否已开始;请看下方列表。", "The server did not answer, so it is not known whether it began; see the list below.";
+    drills_standing: "正在进行", "Injected now";
+    no_drills: "当前没有注入故障。", "Nothing is injected now.";
+    drills_ended: "最近结束", "Ended last";
     other_version: "页面与服务器版本不一致,请重新加载。", "The page and the server are of different versions. Load the page again.";
 }
 

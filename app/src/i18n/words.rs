@@ -11,7 +11,7 @@ use kernel::wire::view::{Activity, Knowledge};
 use super::Locale;
 
 impl Locale {
-    fn pick(self, zh: &'static str, en: &'static str) -> &'static str {
+    pub(super) fn pick(self, zh: &'static str, en: &'static str) -> &'static str {
         match self {
             Self::ZhCn => zh,
             Self::En => en,

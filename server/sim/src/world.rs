@@ -315,7 +315,8 @@ impl World {
     fn start_node(&mut self, idx: usize) {
         let (now, plant, safeguards) = (self.now, self.config.plant.clone(), self.config.safeguards);
         let Some(node) = self.nodes.get_mut(idx) else { return };
-        let mut control = Control::new(NodeConfig { node: node.id.clone() }, plant).under(safeguards);
+        let mut control =
+            Control::new(NodeConfig { node: node.id.clone(), drill: false }, plant).under(safeguards);
         let misfit = self.ledger.iter().find_map(|entry| control.restore(entry).err());
         control.start(node.clock.stamp(now));
         node.life += 1;

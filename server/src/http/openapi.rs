@@ -39,6 +39,11 @@ fn description() -> String {
         "Orders in, and what the site does with them out. Every error is an RFC 9457 problem with one of \
                     these codes, which never change:\n\n"
             .to_owned();
+    text.insert_str(
+        0,
+        "In a drill run, `hoistway demo --drills`, each answer carries the header `Hoistway-Drill: true`: faults are \
+         injected on purpose. An answer without it is of an ordinary run.\n\n",
+    );
     for code in Code::ALL {
         let (status, code_text, title) = (code.status().as_u16(), code.text(), code.title());
         text.push_str(&format!("- `{code_text}` ({status}): {title}.\n"));

@@ -23,6 +23,9 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// Names each answer, in the server's log too.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// `true` on each answer of a drill run, and on no other.
+pub const DRILL: HeaderName = HeaderName::from_static("hoistway-drill");
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $status:ident, $title:literal;)*) => {
         /// What a problem is about. The text of a code never changes: programs rely on it.
@@ -72,10 +75,16 @@ codes! {
     OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "The origin is not allowed";
     /// Nothing stands there.
     NotFound = "not_found", NOT_FOUND, "Not found";
+    /// The run is no drill run.
+    DrillsOff = "drills_off", NOT_FOUND, "This run takes no drills";
     /// The address knows other methods.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The body did not come in time.
     RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The body did not arrive in time";
+    /// One that turns the same switch stands.
+    DrillCollides = "drill_collides", CONFLICT, "Another drill stands there";
+    /// It ended before.
+    DrillOver = "drill_over", CONFLICT, "The drill is over";
     /// The order stood once.
     OrderForgotten = "order_forgotten", GONE, "The order is not kept any more";
     /// More than the limit.
@@ -96,10 +105,16 @@ codes! {
     PriorityTooHigh = "priority_too_high", UNPROCESSABLE_ENTITY, "The priority is too high";
     /// Above the limit.
     ReferenceTooLong = "reference_too_long", UNPROCESSABLE_ENTITY, "The reference is too long";
+    /// The fault is not injected there.
+    UnknownDrillPlace = "unknown_drill_place", UNPROCESSABLE_ENTITY, "The fault is not injected there";
+    /// Too short, too long, missing, or given for what happens at once.
+    DrillDuration = "drill_duration", UNPROCESSABLE_ENTITY, "The duration does not fit";
     /// The key came with another body before.
     IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "The Idempotency-Key was used before";
     /// As many open orders as are kept.
     TooManyOrders = "too_many_orders", TOO_MANY_REQUESTS, "Too many orders are open";
+    /// As many drills as are conducted.
+    TooManyDrills = "too_many_drills", TOO_MANY_REQUESTS, "Too many drills stand";
     /// A defect of ours.
     Internal = "internal", INTERNAL_SERVER_ERROR, "The server failed";
     /// Nothing can be made durable.

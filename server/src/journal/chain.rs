@@ -9,6 +9,9 @@ pub type Hash = [u8; 32];
 /// The hash before the first entry.
 pub const GENESIS: Hash = [0; 32];
 
+/// Stands before the hash of the entry before, in an entry of a drill run.
+const DRILL_MARK: &[u8] = b"drill";
+
 /// What the hash of an entry covers, as stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link<'a> {
@@ -16,6 +19,7 @@ pub(super) struct Link<'a> {
     pub(super) at: &'a str,
     pub(super) node: &'a str,
     pub(super) record: &'a str,
+    pub(super) drill: bool,
     pub(super) prev: &'a Hash,
 }
 
@@ -26,6 +30,10 @@ pub(super) fn hash(link: Link<'_>) -> Hash {
     for text in [link.at, link.node, link.record] {
         hasher.update((text.len() as u64).to_be_bytes());
         hasher.update(text.as_bytes());
+    }
+    // Entries of ordinary runs are hashed as they were before there were drills.
+    if link.drill {
+        hasher.update(DRILL_MARK);
     }
     hasher.update(link.prev);
     hasher.finalize().into()
@@ -45,7 +53,8 @@ pub fn hex(hash: &Hash) -> String {
 mod tests {
     use super::*;
 
-    const BASE: Link<'static> = Link { sequence: 7, at: "t", node: "A", record: "{}", prev: &GENESIS };
+    const BASE: Link<'static> =
+        Link { sequence: 7, at: "t", node: "A", record: "{}", drill: false, prev: &GENESIS };
 
     #[test]
     fn every_field_counts() {
@@ -55,6 +64,7 @@ mod tests {
             Link { at: "u", ..BASE },
             Link { node: "B", ..BASE },
             Link { record: "[]", ..BASE },
+            Link { drill: true, ..BASE },
             Link { prev: &other_prev, ..BASE },
             // The border between two texts moves.
             Link { at: "tA", node: "", ..BASE },

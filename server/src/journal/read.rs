@@ -13,6 +13,7 @@ pub(super) struct StoredEntry {
     pub(super) at: String,
     pub(super) node: String,
     pub(super) record: String,
+    pub(super) drill: bool,
     pub(super) prev_hash: Vec<u8>,
     pub(super) hash: Vec<u8>,
 }
@@ -29,7 +30,7 @@ pub(super) async fn stored_after(
     limit: u32,
 ) -> Result<Vec<StoredEntry>, sqlx::Error> {
     let rows = sqlx::query(
-        "SELECT sequence, at, node, record, prev_hash, hash FROM entries WHERE sequence > $1 \
+        "SELECT sequence, at, node, record, drill, prev_hash, hash FROM entries WHERE sequence > $1 \
          ORDER BY sequence LIMIT $2",
     )
     .bind(signed(sequence))
@@ -45,6 +46,7 @@ fn stored(row: &SqliteRow) -> Result<StoredEntry, sqlx::Error> {
         at: row.try_get("at")?,
         node: row.try_get("node")?,
         record: row.try_get("record")?,
+        drill: row.try_get("drill")?,
         prev_hash: row.try_get("prev_hash")?,
         hash: row.try_get("hash")?,
     })
@@ -67,6 +69,7 @@ fn understood(stored: StoredEntry) -> Result<Entry, JournalError> {
         at: instant(&stored.at).map_err(unreadable)?,
         node: NodeId::try_new(&stored.node).map_err(|error| unreadable(error.to_string()))?,
         record: serde_json::from_str(&stored.record).map_err(|error| unreadable(error.to_string()))?,
+        drill: stored.drill,
     })
 }
 

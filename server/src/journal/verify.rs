@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::chain::{self, GENESIS, Hash, Link};
 use super::read::{self, StoredEntry};
-use super::{JournalError, READ_MAX};
+use super::{JournalError, READ_MAX, Runs};
 
 /// A whole chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,16 @@ pub enum VerifyError {
     /// It does not hold.
     #[error(transparent)]
     Broken(#[from] BrokenAt),
+    /// It belongs to the other kind of run.
+    #[error("{0}")]
+    OtherRuns(&'static str),
     /// It could not be read.
     #[error("the ledger cannot be read: {0}")]
     Unreadable(#[from] JournalError),
 }
 
 /// Walks from the first entry to the head in pages of [`READ_MAX`] entries, so that memory stays bounded.
-pub(super) async fn verify(pool: &SqlitePool) -> Result<Verified, VerifyError> {
+pub(super) async fn verify(pool: &SqlitePool, runs: Option<Runs>) -> Result<Verified, VerifyError> {
     let mut entries = 0;
     let mut hash = GENESIS;
     loop {
@@ -50,6 +53,7 @@ pub(super) async fn verify(pool: &SqlitePool) -> Result<Verified, VerifyError> {
         let is_last = page.len() < READ_MAX as usize;
         for entry in &page {
             hash = follow(entry, entries + 1, &hash)?;
+            fits(entry, runs)?;
             entries += 1;
         }
         if is_last {
@@ -65,6 +69,22 @@ pub(super) async fn verify(pool: &SqlitePool) -> Result<Verified, VerifyError> {
     Ok(Verified { entries, head_hash: hash })
 }
 
+/// Whether an entry may stand in a ledger of this kind of run. A drill must never be taken for what happened, nor
+/// the other way round.
+fn fits(entry: &StoredEntry, runs: Option<Runs>) -> Result<(), VerifyError> {
+    match (runs, entry.drill) {
+        (None, _) | (Some(Runs::Drill), true) | (Some(Runs::Ordinary), false) => Ok(()),
+        (Some(Runs::Ordinary), true) => Err(VerifyError::OtherRuns(
+            "this ledger was written by a drill run and is not continued by an ordinary one: start with --drills, or \
+             give this run another --data folder",
+        )),
+        (Some(Runs::Drill), false) => Err(VerifyError::OtherRuns(
+            "this ledger was written by an ordinary run and is not continued by a drill run: start without --drills, \
+             or give this run another --data folder",
+        )),
+    }
+}
+
 /// Checks one entry against the one before and returns its hash.
 fn follow(entry: &StoredEntry, expected: u64, prev: &Hash) -> Result<Hash, BrokenAt> {
     if entry.sequence != expected {
@@ -73,7 +93,14 @@ fn follow(entry: &StoredEntry, expected: u64, prev: &Hash) -> Result<Hash, Broke
     if entry.prev_hash != prev {
         return Err(broken(expected, "it does not follow the entry before".to_owned()));
     }
-    let link = Link { sequence: expected, at: &entry.at, node: &entry.node, record: &entry.record, prev };
+    let link = Link {
+        sequence: expected,
+        at: &entry.at,
+        node: &entry.node,
+        record: &entry.record,
+        drill: entry.drill,
+        prev,
+    };
     let hash = chain::hash(link);
     if entry.hash != hash {
         return Err(broken(expected, "its content was changed after it was stored".to_owned()));

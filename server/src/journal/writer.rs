@@ -7,7 +7,9 @@ use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 use tokio::sync::{mpsc, oneshot};
 
 use super::chain::{self, Link};
-use super::{COMMIT_DEADLINE, GROUP_MAX, Head, JournalError, RECORD_BYTES_MAX, RECORDS_MAX, read, storage};
+use super::{
+    COMMIT_DEADLINE, GROUP_MAX, Head, JournalError, RECORD_BYTES_MAX, RECORDS_MAX, Runs, read, storage,
+};
 
 type Answer = Result<Vec<Entry>, JournalError>;
 
@@ -46,14 +48,14 @@ fn write(record: Record) -> Result<(Record, String), JournalError> {
 }
 
 /// Runs until every journal handle is gone and the queue is empty.
-pub(super) async fn run(pool: SqlitePool, mut queue: mpsc::Receiver<Proposal>) {
+pub(super) async fn run(pool: SqlitePool, runs: Runs, mut queue: mpsc::Receiver<Proposal>) {
     let mut uncertain = None;
     let mut group = Vec::with_capacity(GROUP_MAX);
     while queue.recv_many(&mut group, GROUP_MAX).await > 0 {
         let proposals = std::mem::replace(&mut group, Vec::with_capacity(GROUP_MAX));
         let outcome = match &uncertain {
             Some(reason) => Err(JournalError::Uncertain(String::clone(reason))),
-            None => commit(&pool, &proposals).await,
+            None => commit(&pool, runs, &proposals).await,
         };
         if let Err(JournalError::Uncertain(reason)) = &outcome {
             tracing::error!(%reason, "the ledger takes no more entries until a restart");
@@ -81,9 +83,13 @@ fn answer(proposals: Vec<Proposal>, outcome: Result<Vec<Vec<Entry>>, JournalErro
 
 /// Stores a group in one transaction. After a failure it finds out whether the commit held: "not stored" is said
 /// only when that is certain.
-async fn commit(pool: &SqlitePool, proposals: &[Proposal]) -> Result<Vec<Vec<Entry>>, JournalError> {
+async fn commit(
+    pool: &SqlitePool,
+    runs: Runs,
+    proposals: &[Proposal],
+) -> Result<Vec<Vec<Entry>>, JournalError> {
     // The whole group shares one fate, so a bound around it suffices.
-    let inserted = tokio::time::timeout(COMMIT_DEADLINE, insert(pool, proposals)).await;
+    let inserted = tokio::time::timeout(COMMIT_DEADLINE, insert(pool, runs, proposals)).await;
     let (transaction, before, stored) = match inserted {
         Ok(result) => result?,
         // Not committed, so dropping the transaction has undone it.
@@ -124,7 +130,8 @@ async fn settle(
 
 type Inserted = (Transaction<'static, Sqlite>, Head, Vec<Vec<Entry>>);
 
-async fn insert(pool: &SqlitePool, proposals: &[Proposal]) -> Result<Inserted, JournalError> {
+async fn insert(pool: &SqlitePool, runs: Runs, proposals: &[Proposal]) -> Result<Inserted, JournalError> {
+    let drill = runs == Runs::Drill;
     // IMMEDIATE takes the write lock before the head is read, so nobody appends in between.
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await.map_err(storage)?;
     let before = read::head(&mut transaction).await?;
@@ -134,12 +141,21 @@ async fn insert(pool: &SqlitePool, proposals: &[Proposal]) -> Result<Inserted, J
         let at = read::at_text(proposal.at);
         let mut entries = Vec::with_capacity(proposal.records.len());
         for (record, text) in &proposal.records {
-            head = insert_one(&mut transaction, head, &at, &proposal.node, text).await?;
+            let link = Link {
+                sequence: head.sequence.0.saturating_add(1),
+                at: &at,
+                node: proposal.node.as_str(),
+                record: text,
+                drill,
+                prev: &head.hash,
+            };
+            head = insert_one(&mut transaction, link).await?;
             entries.push(Entry {
                 sequence: head.sequence,
                 at: proposal.at,
                 node: proposal.node.clone(),
                 record: record.clone(),
+                drill,
             });
         }
         stored.push(entries);
@@ -148,26 +164,21 @@ async fn insert(pool: &SqlitePool, proposals: &[Proposal]) -> Result<Inserted, J
 }
 
 /// Appends one entry and returns the new head, which the database moves by itself.
-async fn insert_one(
-    connection: &mut SqliteConnection,
-    head: Head,
-    at: &str,
-    node: &NodeId,
-    record: &str,
-) -> Result<Head, JournalError> {
-    let sequence = head.sequence.0.saturating_add(1);
-    let hash = chain::hash(Link { sequence, at, node: node.as_str(), record, prev: &head.hash });
+async fn insert_one(connection: &mut SqliteConnection, link: Link<'_>) -> Result<Head, JournalError> {
+    let hash = chain::hash(link);
     sqlx::query(
-        "INSERT INTO entries (sequence, at, node, record, prev_hash, hash) VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO entries (sequence, at, node, record, drill, prev_hash, hash) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(read::signed(sequence))
-    .bind(at)
-    .bind(node.as_str())
-    .bind(record)
-    .bind(head.hash.as_slice())
+    .bind(read::signed(link.sequence))
+    .bind(link.at)
+    .bind(link.node)
+    .bind(link.record)
+    .bind(link.drill)
+    .bind(link.prev.as_slice())
     .bind(hash.as_slice())
     .execute(connection)
     .await
     .map_err(storage)?;
-    Ok(Head { sequence: LedgerSequence(sequence), hash })
+    Ok(Head { sequence: LedgerSequence(link.sequence), hash })
 }

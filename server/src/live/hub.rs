@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use kernel::ids::{LedgerSequence, LiftId, OrderId, TaskId, VehicleId};
+use kernel::ids::{DrillId, LedgerSequence, LiftId, OrderId, TaskId, VehicleId};
 use kernel::plant::Plant;
+use kernel::wire::drill::DrillView;
 use kernel::wire::live::{Change, Delta, ENDED_TASKS_SHOWN, Snapshot};
 use kernel::wire::view::{AlarmView, LiftView, NodeView, OrderView, TaskView, VehicleView};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -128,6 +129,21 @@ impl Hub {
         self.state().alarms()
     }
 
+    /// Drills that stand and those that ended last, the oldest first.
+    pub fn drills(&self) -> Vec<DrillView> {
+        self.state().shown.drills.clone()
+    }
+
+    /// Waits until a drill is shown as wanted, at most `bound`.
+    pub async fn drill_shown(
+        &self,
+        id: &DrillId,
+        bound: Duration,
+        fits: impl Fn(&DrillView) -> bool,
+    ) -> Option<DrillView> {
+        self.shown_within(bound, |hub| hub.drills().into_iter().find(|it| it.id == *id && fits(it))).await
+    }
+
     /// An order; none when it never was or ended too long ago.
     pub fn order(&self, id: &OrderId) -> Option<OrderView> {
         self.state().orders.get(id)
@@ -160,10 +176,14 @@ impl Hub {
 
     /// Waits until an order is shown, at most `bound`.
     pub async fn order_shown(&self, id: &OrderId, bound: Duration) -> Option<OrderView> {
+        self.shown_within(bound, |hub| hub.order(id)).await
+    }
+
+    async fn shown_within<V>(&self, bound: Duration, look: impl Fn(&Self) -> Option<V>) -> Option<V> {
         let mut changed = self.inner.changed.subscribe();
         let shown = async {
             loop {
-                if let Some(view) = self.order(id) {
+                if let Some(view) = look(self) {
                     return Some(view);
                 }
                 if changed.changed().await.is_err() {
@@ -201,6 +221,7 @@ impl State {
             Change::TaskForgotten(id) => self.forget_task(&id),
             Change::Alarm(view) => self.shown.put_alarm(view),
             Change::AlarmGone(id) => self.shown.remove_alarm(&id),
+            Change::Drills(drills) => self.shown.put_drills(drills),
         }
     }
 
@@ -244,6 +265,7 @@ impl State {
             lifts: self.shown.lifts.values().cloned().collect(),
             tasks,
             alarms: self.alarms(),
+            drills: self.shown.drills.clone(),
         }
     }
 }

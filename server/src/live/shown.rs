@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use kernel::ids::{AlarmId, LiftId, TaskId, VehicleId};
+use kernel::wire::drill::DrillView;
 use kernel::wire::live::Change;
 use kernel::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
 
@@ -25,6 +26,7 @@ enum Key {
     Lift(LiftId),
     Task(TaskId),
     Alarm(AlarmId),
+    Drills,
 }
 
 /// How soon a change is shown.
@@ -44,6 +46,7 @@ pub(super) struct Shown {
     pub(super) lifts: BTreeMap<LiftId, LiftView>,
     pub(super) tasks: BTreeMap<TaskId, TaskView>,
     pub(super) alarms: BTreeMap<AlarmId, AlarmView>,
+    pub(super) drills: Vec<DrillView>,
     revision: Revision,
     at_once: Log,
     paced: Log,
@@ -73,6 +76,7 @@ impl Shown {
             lifts: BTreeMap::new(),
             tasks: BTreeMap::new(),
             alarms: BTreeMap::new(),
+            drills: Vec::new(),
             revision: 0,
             at_once: Log::default(),
             paced: Log::default(),
@@ -116,6 +120,13 @@ impl Shown {
         let key = Key::Alarm(view.id.clone());
         if put(&mut self.alarms, view.id.clone(), view) {
             self.note(Pace::AtOnce, key, Presence::Stands);
+        }
+    }
+
+    pub(super) fn put_drills(&mut self, drills: Vec<DrillView>) {
+        if self.drills != drills {
+            self.drills = drills;
+            self.note(Pace::AtOnce, Key::Drills, Presence::Stands);
         }
     }
 
@@ -172,6 +183,7 @@ impl Shown {
             (Key::Task(id), Presence::Gone) => Some(Change::TaskForgotten(id.clone())),
             (Key::Alarm(id), Presence::Gone) => Some(Change::AlarmGone(id.clone())),
             (Key::Node, _) => Some(Change::Node(self.node.clone())),
+            (Key::Drills, _) => Some(Change::Drills(self.drills.clone())),
             (Key::Vehicle(id), _) => self.vehicles.get(id).cloned().map(Change::Vehicle),
             (Key::Lift(id), _) => self.lifts.get(id).cloned().map(Change::Lift),
             (Key::Task(id), Presence::Stands) => self.tasks.get(id).cloned().map(Change::Task),

@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli;
 use crate::data::DataDir;
+use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
-use crate::journal::Journal;
+use crate::journal::{Journal, Runs};
 use crate::live::hub::Hub;
 use crate::messaging::topics::{self, GatewayRoad, VehicleRoad};
 use crate::messaging::{self, LinkOptions, Outbox, Subscription};
@@ -55,6 +56,7 @@ pub struct Args {
 }
 
 /// What a control node needs to start.
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Its name.
     pub node: NodeId,
@@ -68,6 +70,8 @@ pub struct Options {
     pub data: PathBuf,
     /// Folder of the page's files.
     pub assets: PathBuf,
+    /// Who conducts its drills; none in an ordinary run.
+    pub drills: Option<Conductor>,
 }
 
 /// A control node that runs.
@@ -75,6 +79,7 @@ pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
     ended: JoinHandle<anyhow::Result<()>>,
+    dies: CancellationToken,
 }
 
 impl Running {
@@ -84,6 +89,16 @@ impl Running {
     /// What it failed of.
     pub async fn ended(&mut self) -> anyhow::Result<()> {
         (&mut self.ended).await.context("the control node ended badly")?
+    }
+
+    /// Ends it as a kill would, for drills: what its loop had in hand is lost, nobody is told. What was handed to the
+    /// ledger is stored, as the disk would.
+    ///
+    /// # Errors
+    /// What it had failed of.
+    pub async fn kill(mut self) -> anyhow::Result<()> {
+        self.dies.cancel();
+        self.ended().await
     }
 }
 
@@ -101,6 +116,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         listen: args.listen,
         data: args.data,
         assets: args.assets,
+        drills: None,
     };
     let mut running = start(options, stop).await?;
     tracing::info!("open http://{}", running.address);
@@ -116,14 +132,24 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     let address = listener.local_addr().context("the listener has no address")?;
     let data = DataDir::hold(&options.data, "control")?;
     let pool = store::open(&data.file(LEDGER_FILE)).await?;
-    let (journal, writer) = Journal::open(pool.clone()).await?;
+    let drills = options.drills.clone();
+    let runs = if drills.is_some() { Runs::Drill } else { Runs::Ordinary };
+    let (journal, writer) = Journal::open(pool.clone(), runs).await?;
     // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
     // would send commands whose ground has gone.
     let (link, incoming) = messaging::connect(link_options(&options), Outbox::memory());
-    let hub = Hub::new(Arc::new(options.plant.clone()), quiet_node(&options.node));
+    let incoming = match &drills {
+        Some(drills) => drills.hands().levers.roads.tap(&options.plant.site, options.node.as_str(), incoming),
+        None => incoming,
+    };
+    let hub = Hub::new(Arc::new(options.plant.clone()), quiet_node(&options.node, drills.is_some()));
     let (handle, requests) = ControlHandle::new();
     let pages = CancellationToken::new();
-    let state = AppState::new(handle, hub.clone(), options.assets, pages.clone())?;
+    if let Some(drills) = &drills {
+        drills.attach(Stage { hub: hub.clone(), control: handle.clone() });
+    }
+    let levers = drills.as_ref().map(|it| it.hands().levers.clone());
+    let state = AppState::new(handle, hub.clone(), options.assets, pages.clone(), drills)?;
     let shell = ControlShell {
         node: options.node,
         plant: options.plant,
@@ -132,7 +158,10 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
         link: link.clone(),
         incoming,
         requests,
+        levers,
     };
+    let dies = CancellationToken::new();
+    let dead = dies.clone();
     let ended = tokio::spawn(async move {
         // The loop ends first and answers who waits, then the pages end; a loop that fails takes the pages with it,
         // and pages that fail take the loop.
@@ -142,16 +171,22 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
             failed.cancel();
             served
         });
-        let decided = shell.run(stop.clone()).await;
+        let decided = tokio::select! {
+            decided = shell.run(stop.clone()) => Some(decided),
+            () = dead.cancelled() => None,
+        };
         pages.cancel();
         let served = serving.await.context("HTTP ended badly").and_then(|it| it);
-        link.close().await;
+        // A dead node says no farewell.
+        if decided.is_some() {
+            link.close().await;
+        }
         writer.await.context("the ledger's writer ended badly")?;
         pool.close().await;
         drop(data);
-        decided.and(served)
+        decided.unwrap_or(Ok(())).and(served)
     });
-    Ok(Running { address, ended })
+    Ok(Running { address, ended, dies })
 }
 
 fn link_options(options: &Options) -> LinkOptions {
@@ -180,12 +215,13 @@ fn link_options(options: &Options) -> LinkOptions {
 }
 
 /// What is known of the node before it has decided anything.
-fn quiet_node(id: &NodeId) -> NodeView {
+fn quiet_node(id: &NodeId, drill: bool) -> NodeView {
     NodeView {
         id: id.clone(),
         broker_connected: false,
         ledger_writable: true,
         messages_rejected: 0,
         last_rejection: None,
+        drill,
     }
 }

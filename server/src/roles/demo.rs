@@ -2,6 +2,8 @@
 //!
 //! Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would.
 
+mod house;
+
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,16 +11,19 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use kernel::ids::NodeId;
 use sqlx::SqlitePool;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::data::DataDir;
+use crate::drill::roads::Roads;
 use crate::messaging::broker;
-use crate::roles::{control, gateway, simulate as simulate_role};
-use crate::shell;
+use crate::roles::{control, simulate as simulate_role};
 use crate::simulate;
 use crate::site::{self, HostPort, SiteFile};
 use crate::store;
+
+use self::house::{House, Rig};
 
 /// Arguments of `hoistway demo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,8 +35,14 @@ pub struct Args {
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
     /// Folder of everything: the ledger, the gateways' marks and the simulated plant, which all go on from there at each
-    /// start; created when missing
-    #[arg(long, value_name = "DIR", default_value = "var/demo", env = "HOISTWAY_DATA")]
+    /// start; created when missing. `var/drills` for a drill run
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "var/demo",
+        env = "HOISTWAY_DATA",
+        default_value_if("drills", "true", "var/drills")
+    )]
     pub data: PathBuf,
     /// Begin afresh: what the data folder holds is set aside under a name with the time in it, and nothing is removed
     #[arg(long)]
@@ -42,6 +53,10 @@ pub struct Args {
     /// Of all chance in a new simulated plant: the same seed gives the same scan periods and radio
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Let faults be injected from the page and over REST. The run is a drill from its first moment: its ledger, its log,
+    /// its answers and its screens say so, and no other run goes on from its ledger
+    #[arg(long)]
+    pub drills: bool,
 }
 
 /// Runs the role until it is stopped.
@@ -70,43 +85,35 @@ async fn play(
 ) -> anyhow::Result<()> {
     let plant_pool = open_plant(&data).await?;
     // The parts end in turn: what commands first, what is commanded last.
-    let (deciding, edge, plant) =
-        (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
+    let plant = CancellationToken::new();
     let broker = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await.context("the embedded broker")?;
-    let at = HostPort { host: broker.address().ip().to_string(), port: broker.address().port() };
-    let plant_options = plant_options(&site, &at, args.seed, plant_pool.clone())?;
+    let mut at = HostPort { host: broker.address().ip().to_string(), port: broker.address().port() };
+    let (mut rig, mut orders) = (None, mpsc::channel(1).1);
+    if args.drills {
+        let (built, receiver) = Rig::build(broker.address(), &plant).await?;
+        (at, orders) = (built.broker(), receiver);
+        rig = Some(built);
+    }
+    let roads = rig.as_ref().map(|it| it.levers.roads.clone());
+    let plant_options = plant_options(&site, &at, args.seed, plant_pool.clone(), roads)?;
     let simulated = simulate::start(&site.plant, plant_options, plant.clone()).await?;
-    let gateways = start_gateways(&site, &at, &data, &simulated, &edge).await?;
-    let node = NodeId::try_new("A")?;
+    let drills = match rig {
+        Some(rig) => Some(rig.conductor(&site, &simulated, data.file(control::LEDGER_FILE), &plant).await?),
+        None => None,
+    };
     let options = control::Options {
-        node,
+        node: NodeId::try_new("A")?,
         plant: site.plant.clone(),
         broker: at,
         listen: args.listen,
         data: args.data.clone(),
         assets: args.assets.clone(),
+        drills,
     };
-    let mut control = control::start(options, deciding.clone()).await?;
-    greet(&site, control.address, &args.data, aside)?;
-    let ended = tokio::select! {
-        ended = control.ended() => ended,
-        () = stop.cancelled() => {
-            deciding.cancel();
-            control.ended().await
-        }
-        // Its disk refused.
-        () = plant.cancelled() => {
-            deciding.cancel();
-            control.ended().await
-        }
-    };
-    edge.cancel();
-    for gateway in gateways {
-        if let Err(error) = gateway.running.wait().await {
-            tracing::error!("a gateway ended badly: {error:#}");
-        }
-        gateway.pool.close().await;
-    }
+    let mut house = House::start(site.clone(), &simulated, &data, options, orders).await?;
+    greet(&site, house.address(), args, aside)?;
+    let ended = house.live(&stop, &plant).await;
+    house.close().await;
     plant.cancel();
     let rested = simulated.stopped().await;
     plant_pool.close().await;
@@ -159,53 +166,34 @@ fn plant_options(
     broker: &HostPort,
     seed: u64,
     pool: SqlitePool,
+    roads: Option<Roads>,
 ) -> anyhow::Result<simulate::Options> {
     let mut plcs = simulate_role::plcs(site)?;
     for plc in plcs.values_mut() {
         plc.listen.set_port(0);
     }
     let boot = simulate_role::first_boot();
-    Ok(simulate::Options { broker: broker.clone(), plcs, report: None, seed, boot, pool })
-}
-
-/// A gateway and the store of its marks.
-struct DemoGateway {
-    running: shell::gateway::Running,
-    pool: SqlitePool,
-}
-
-async fn start_gateways(
-    site: &SiteFile,
-    broker: &HostPort,
-    data: &DataDir,
-    simulated: &simulate::Running,
-    stop: &CancellationToken,
-) -> anyhow::Result<Vec<DemoGateway>> {
-    let mut gateways = Vec::new();
-    for id in &site.plant.gateways {
-        let pool = gateway::open_store(data, id).await?;
-        let addresses = &simulated.plc_addresses;
-        let running =
-            gateway::start(site, id.as_str(), broker, pool.clone(), addresses, stop.clone()).await?;
-        gateways.push(DemoGateway { running, pool });
-    }
-    Ok(gateways)
+    Ok(simulate::Options { broker: broker.clone(), plcs, report: None, seed, boot, pool, roads })
 }
 
 /// Says where to look. On standard output, so that a script can read it.
-fn greet(site: &SiteFile, address: SocketAddr, data: &Path, aside: Option<&Path>) -> anyhow::Result<()> {
+fn greet(site: &SiteFile, address: SocketAddr, args: &Args, aside: Option<&Path>) -> anyhow::Result<()> {
     let plant = &site.plant;
     let mut out = std::io::stdout().lock();
     let earlier = aside.map_or_else(String::new, |it| format!("  before  {}\n", it.display()));
+    let drill = match args.drills {
+        true => "\n  DRILL   faults are injected on purpose; everything here is marked",
+        false => "",
+    };
     writeln!(
         out,
         "{}: {} floors, {} lifts, {} vehicles, all simulated\n\n  open    http://{address}\n  data    {}, where the next start \
-         goes on\n{earlier}  stop    Ctrl-C",
+         goes on\n{earlier}  stop    Ctrl-C{drill}",
         plant.name,
         plant.floors.len(),
         plant.lifts.len(),
         plant.vehicles.len(),
-        data.display(),
+        args.data.display(),
     )
     .and_then(|()| out.flush())
     .context("cannot say where the demo is")

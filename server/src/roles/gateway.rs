@@ -11,6 +11,7 @@ use sqlx::SqlitePool;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::DataDir;
+use crate::drill::roads::Roads;
 use crate::fieldbus::profile_named;
 use crate::shell::gateway::{self, GatewayOptions, PlcLink, Running};
 use crate::site::{self, HostPort, SiteFile};
@@ -42,7 +43,9 @@ pub async fn run(args: GatewayArgs, stop: CancellationToken) -> anyhow::Result<(
     let id = named(&site, &args.id)?;
     let data = DataDir::hold(&args.data, &format!("gateway-{id}"))?;
     let pool = open_store(&data, &id).await?;
-    let running = start(&site, &args.id, &args.broker, pool.clone(), &BTreeMap::new(), stop).await?;
+    let replaced = BTreeMap::new();
+    let wires = Wires { broker: &args.broker, plc_addresses: &replaced, roads: None };
+    let running = start(&site, &args.id, wires, pool.clone(), stop).await?;
     tracing::info!(gateway = %id, broker = %args.broker, "the gateway is at work");
     let ended = running.wait().await;
     pool.close().await;
@@ -66,26 +69,38 @@ pub async fn open_store(data: &DataDir, id: &GatewayId) -> anyhow::Result<Sqlite
     store::open(&data.file(&format!("gateway-{id}.db"))).await
 }
 
-/// Starts a gateway of a site. `plc_addresses` replaces the addresses of the site file, for simulated PLCs on free
-/// ports.
+/// To what a gateway is connected.
+#[derive(Clone, Debug)]
+pub struct Wires<'a> {
+    /// The MQTT broker.
+    pub broker: &'a HostPort,
+    /// Replaces the addresses of the site file, for simulated PLCs on free ports.
+    pub plc_addresses: &'a BTreeMap<LiftId, SocketAddr>,
+    /// What its messages suffer, in a drill run.
+    pub roads: Option<Roads>,
+}
+
+/// Starts a gateway of a site.
 ///
 /// # Errors
 /// The site has no such gateway, a profile cannot work, or the store cannot be read.
 pub async fn start(
     site: &SiteFile,
     id: &str,
-    broker: &HostPort,
+    wires: Wires<'_>,
     pool: SqlitePool,
-    plc_addresses: &BTreeMap<LiftId, SocketAddr>,
     stop: CancellationToken,
 ) -> anyhow::Result<Running> {
     let id = named(site, id)?;
     let mut plcs = BTreeMap::new();
     for (lift, plc) in &site.plcs {
         let profile = profile_named(&plc.profile, &site.profiles).with_context(|| format!("lift {lift}"))?;
-        let address = plc_addresses.get(lift).map_or_else(|| plc.address.to_string(), SocketAddr::to_string);
+        let address =
+            wires.plc_addresses.get(lift).map_or_else(|| plc.address.to_string(), SocketAddr::to_string);
         plcs.insert(lift.clone(), PlcLink { address, unit: plc.unit, profile });
     }
-    let options = GatewayOptions { broker_host: broker.host.clone(), broker_port: broker.port, pool, plcs };
+    let Wires { broker, roads, .. } = wires;
+    let options =
+        GatewayOptions { broker_host: broker.host.clone(), broker_port: broker.port, pool, plcs, roads };
     gateway::start(Arc::new(site.plant.clone()), id, options, stop).await
 }

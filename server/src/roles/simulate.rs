@@ -51,7 +51,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     let data = DataDir::hold(&args.data, "simulate")?;
     let pool = open_store(&data).await?;
     let (seed, boot) = (args.seed, first_boot());
-    let options = Options { broker: args.broker, plcs, report, seed, boot, pool: pool.clone() };
+    let options = Options { broker: args.broker, plcs, report, seed, boot, pool: pool.clone(), roads: None };
     let running = simulate::start(&site.plant, options, stop.clone()).await?;
     for (lift, address) in &running.plc_addresses {
         tracing::info!(%lift, %address, "the simulated PLC listens");

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock;
+use crate::drill::Levers;
 use crate::journal::Journal;
 use crate::lease::LeaseStore;
 use crate::live::hub::Hub;
@@ -57,6 +58,8 @@ pub struct ControlShell {
     pub incoming: mpsc::Receiver<Incoming>,
     /// What HTTP asks.
     pub requests: mpsc::Receiver<ControlRequest>,
+    /// By which a drill run makes it fail; none in an ordinary run.
+    pub levers: Option<Levers>,
 }
 
 type Answers = oneshot::Sender<Result<kernel::control::Accepted, kernel::wire::rest::OrderRefusal>>;
@@ -67,6 +70,7 @@ struct Running {
     plant: Plant,
     hub: Hub,
     leases: LeaseStore,
+    levers: Option<Levers>,
     appender: Appender,
     outgoing: mpsc::Sender<Publish>,
     events: mpsc::Sender<Event>,
@@ -83,19 +87,24 @@ impl ControlShell {
     /// The ledger cannot be read, does not fit, or has left open whether it stored something: only a new start from
     /// what it holds tells.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let (machine, run) = restore(&self.journal, &self.node, &self.plant).await?;
+        let (machine, run) = restore(&self).await?;
         let (events, answers) = mpsc::channel(ANSWERS_MAX);
         let tasks = TaskTracker::new();
         let (outgoing, to_send) = mpsc::channel(OUTGOING_MAX);
         let sender = tasks.spawn(send_all(self.link.clone(), to_send));
         let appender = Appender::start(self.journal, self.node.clone(), events.clone(), &tasks);
+        // The gateways refuse what is not above the last token they saw: the run makes it so.
+        let leases = LeaseStore::in_process(run << 32);
+        if let Some(levers) = &self.levers {
+            levers.leases.attach(&leases);
+        }
         let mut running = Running {
             machine,
             node: self.node,
             plant: self.plant,
             hub: self.hub,
-            // The gateways refuse what is not above the last token they saw: the run makes it so.
-            leases: LeaseStore::in_process(run << 32),
+            leases,
+            levers: self.levers,
             appender,
             outgoing,
             events,
@@ -132,6 +141,12 @@ impl Running {
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
         loop {
+            if let Some(levers) = self.levers.clone() {
+                tokio::select! {
+                    () = levers.pause.wait() => {}
+                    () = stop.cancelled() => return Ok(()),
+                }
+            }
             let due = self.machine.poll_timeout().map_or(Mono(u64::MAX), |(at, _)| at);
             let wait = Duration::from_millis(due.since(clock::now().mono).0);
             tokio::select! {
@@ -200,6 +215,7 @@ impl Running {
                 self.waiting.insert(request, reply);
                 self.handle(Event::OrderRequested { request, order, idempotency_key, fingerprint });
             }
+            ControlRequest::Drill(note) => self.handle(note.into_event()),
         }
     }
 
@@ -265,8 +281,10 @@ impl Running {
 }
 
 /// Reads the whole ledger into a new machine. Also tells which run of the node this will be.
-async fn restore(journal: &Journal, node: &NodeId, plant: &Plant) -> anyhow::Result<(Control, u64)> {
-    let mut machine = Control::new(NodeConfig { node: node.clone() }, plant.clone());
+async fn restore(shell: &ControlShell) -> anyhow::Result<(Control, u64)> {
+    let ControlShell { journal, node, plant, levers, .. } = shell;
+    let config = NodeConfig { node: node.clone(), drill: levers.is_some() };
+    let mut machine = Control::new(config, plant.clone());
     let mut after = LedgerSequence::default();
     loop {
         let page = journal.entries_after(after, RESTORE_PAGE).await.context("the ledger cannot be read")?;

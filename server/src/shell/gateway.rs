@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
+use crate::drill::roads::Roads;
 use crate::fieldbus::modbus::{self, Bus, BusLift};
 use crate::fieldbus::profile::Profile;
 use crate::messaging::codec::{decode_for_gateway, encode};
@@ -49,6 +50,8 @@ pub struct GatewayOptions {
     pub pool: SqlitePool,
     /// How each lift of this gateway is reached.
     pub plcs: BTreeMap<LiftId, PlcLink>,
+    /// What its messages suffer, in a drill run.
+    pub roads: Option<Roads>,
 }
 
 /// How a PLC is reached.
@@ -84,6 +87,14 @@ impl Running {
     pub async fn stop(self) -> anyhow::Result<()> {
         self.stop.cancel();
         self.wait().await
+    }
+
+    /// Ends it as a kill would: no farewell, and what it had in hand is lost. What it had made durable is.
+    pub async fn kill(self) {
+        self.task.abort();
+        self.stop.cancel();
+        // It ends by being aborted.
+        _ = self.task.await;
     }
 
     /// Waits until it ends by itself: its token was cancelled, or the disk refused.
@@ -123,6 +134,10 @@ pub async fn start(
         incoming_bound: COMMANDS_MAX,
     };
     let (link, incoming) = connect(link_options, outbox);
+    let incoming = match &options.roads {
+        Some(roads) => roads.tap(&plant.site, id.as_str(), incoming),
+        None => incoming,
+    };
     let rejected = Arc::new(AtomicU64::new(0));
     let machine = Gateway::new(id.clone(), &plant, marks, clock::now());
     let shell = Shell {

@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 use super::rejections::Rejections;
 use super::{Input, Options};
 use crate::clock;
+use crate::drill::roads::Roads;
 use crate::messaging::codec::{self, ForVehicle};
 use crate::messaging::topics::{self, Topic, VehicleRoad};
 use crate::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, Will, connect};
@@ -78,6 +79,7 @@ impl Fleet {
                 site: plant.site.clone(),
                 vehicle: vehicle.clone(),
                 ack_validity: plant.link_budget.ack_deadline(),
+                roads: options.roads.clone(),
                 inputs: inputs.clone(),
                 seen: Arc::clone(seen),
             };
@@ -118,6 +120,7 @@ struct Client {
     site: SiteId,
     vehicle: VehicleId,
     ack_validity: Millis,
+    roads: Option<Roads>,
     inputs: mpsc::Sender<Input>,
     seen: Arc<Rejections>,
 }
@@ -140,7 +143,11 @@ impl Client {
                 return;
             }
         }
-        let (link, mut arriving) = connect(options, outbox);
+        let (link, arriving) = connect(options, outbox);
+        let mut arriving = match &self.roads {
+            Some(roads) => roads.tap(&self.site, self.vehicle.as_str(), arriving),
+            None => arriving,
+        };
         loop {
             tokio::select! {
                 said = saying.recv() => match said {

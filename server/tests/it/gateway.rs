@@ -15,6 +15,7 @@ use kernel::wire::gateway::{
 use kernel::wire::vehicle::{Instruction, VehicleCommand};
 use server::messaging::codec::{ForVehicle, decode, decode_for_vehicle, encode};
 use server::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, broker, connect};
+use server::roles::gateway::Wires;
 use server::shell::gateway::Running;
 use server::site::{self, SiteFile};
 use server::{clock, roles, store};
@@ -140,7 +141,8 @@ async fn start(
 ) -> Running {
     let plcs: BTreeMap<LiftId, SocketAddr> = site.plcs.keys().map(|it| (it.clone(), plc.address)).collect();
     let broker = broker.to_string().parse().unwrap();
-    roles::gateway::start(site, "G1", &broker, pool.clone(), &plcs, stop.clone()).await.unwrap()
+    let wires = Wires { broker: &broker, plc_addresses: &plcs, roads: None };
+    roles::gateway::start(site, "G1", wires, pool.clone(), stop.clone()).await.unwrap()
 }
 
 fn verdict(outcome: &Outcome) -> (&str, &Verdict) {
@@ -260,7 +262,8 @@ async fn marks_survive_a_restart_and_bad_ones_stop_it() {
     let plcs = hall.site.plcs.keys().map(|it| (it.clone(), hall.plc.address)).collect();
     let broker = hall.broker.to_string().parse().unwrap();
     let stop = CancellationToken::new();
-    let refused = roles::gateway::start(&hall.site, "G1", &broker, hall.pool.clone(), &plcs, stop).await;
+    let wires = Wires { broker: &broker, plc_addresses: &plcs, roads: None };
+    let refused = roles::gateway::start(&hall.site, "G1", wires, hall.pool.clone(), stop).await;
     assert_eq!(refused.unwrap_err().to_string(), "the marks of gateway G1 cannot be understood");
 }
 

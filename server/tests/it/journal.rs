@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use chrono::{DateTime, Utc};
 use kernel::ids::{LedgerSequence, NodeId, SiteId};
 use kernel::wire::ledger::Record;
-use server::journal::{GENESIS, Journal, JournalError, RECORDS_MAX, VerifyError};
+use server::journal::{GENESIS, Journal, JournalError, RECORDS_MAX, Runs, VerifyError};
 use server::store;
 use sqlx::SqlitePool;
 use tempfile::TempDir;
@@ -31,7 +31,7 @@ fn run(run: u64) -> Record {
 async fn fresh() -> (TempDir, SqlitePool, Journal) {
     let dir = tempfile::tempdir().unwrap();
     let pool = store::open(&dir.path().join("ledger.db")).await.unwrap();
-    let (journal, _) = Journal::open(pool.clone()).await.unwrap();
+    let (journal, _) = Journal::open(pool.clone(), Runs::Ordinary).await.unwrap();
     (dir, pool, journal)
 }
 
@@ -65,7 +65,7 @@ async fn entries_are_chained_from_the_first_on_and_found_again() {
     drop(journal);
     pool.close().await;
     let pool = store::open(&dir.path().join("ledger.db")).await.unwrap();
-    let (journal, _) = Journal::open(pool).await.unwrap();
+    let (journal, _) = Journal::open(pool, Runs::Ordinary).await.unwrap();
     assert_eq!(journal.entries_after(LedgerSequence(0), 100).await.unwrap(), stored);
     assert_eq!(journal.head().await.unwrap(), head);
     assert_eq!(journal.append(node(), at(), vec![run(4)]).await.unwrap()[0].sequence.0, 4);
@@ -100,11 +100,11 @@ async fn the_database_itself_refuses_to_change_the_past() {
         ("UPDATE head SET sequence = 1", "its head only rises"),
         ("DELETE FROM head", "its head is never deleted"),
         (
-            "INSERT INTO entries VALUES (4, 't', 'A', '{}', zeroblob(32), zeroblob(32))",
+            "INSERT INTO entries VALUES (4, 't', 'A', '{}', zeroblob(32), zeroblob(32), 0)",
             "an entry follows the head",
         ),
         (
-            "INSERT INTO entries VALUES (3, 't', 'A', '{}', zeroblob(32), zeroblob(32))",
+            "INSERT INTO entries VALUES (3, 't', 'A', '{}', zeroblob(32), zeroblob(32), 0)",
             "an entry follows the head",
         ),
     ];
@@ -151,7 +151,7 @@ async fn a_touched_ledger_refuses_to_start_and_says_where() {
         for touch in *touches {
             sqlx::query(*touch).execute(&pool).await.unwrap();
         }
-        match Journal::open(pool).await {
+        match Journal::open(pool, Runs::Ordinary).await {
             Err(VerifyError::Broken(broken)) => {
                 assert_eq!(broken.sequence.0, *expected, "{touches:?}: {broken}");
                 assert!(broken.to_string().contains(reason), "{touches:?}: {broken}");
@@ -201,7 +201,7 @@ async fn a_closed_journal_answers_what_it_took() {
     for answer in taken {
         stored += u64::try_from(answer.await.unwrap().unwrap().len()).unwrap();
     }
-    let (journal, _) = Journal::open(pool).await.unwrap();
+    let (journal, _) = Journal::open(pool, Runs::Ordinary).await.unwrap();
     assert_eq!((stored, journal.verify().await.unwrap().entries), (50, 50));
 }
 
@@ -222,7 +222,7 @@ async fn what_was_answered_survives_a_kill() {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let (journal, _) = Journal::open(store::open(&file).await.unwrap()).await.unwrap();
+    let (journal, _) = Journal::open(store::open(&file).await.unwrap(), Runs::Ordinary).await.unwrap();
     let found = journal.verify().await.unwrap().entries;
     assert!(found >= answered.unwrap(), "{answered:?} was answered, {found} were found");
     assert_eq!(found % 2, 0, "a proposal of two records is torn");
@@ -232,7 +232,8 @@ async fn what_was_answered_survives_a_kill() {
 #[tokio::test]
 async fn appends_until_it_is_killed() {
     let Some(file) = std::env::var_os(CHILD_FILE) else { return };
-    let (journal, _) = Journal::open(store::open(Path::new(&file)).await.unwrap()).await.unwrap();
+    let (journal, _) =
+        Journal::open(store::open(Path::new(&file)).await.unwrap(), Runs::Ordinary).await.unwrap();
     for idx in 0..100_000 {
         let entries = journal.append(node(), at(), vec![run(idx), run(idx)]).await.unwrap();
         println!("answered {}", entries[1].sequence);

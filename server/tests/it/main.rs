@@ -10,6 +10,7 @@ mod asyncapi;
 mod brokers;
 mod cli;
 mod demo;
+mod drills;
 mod fieldbus;
 mod gateway;
 mod journal;

@@ -84,6 +84,7 @@ impl Bench {
             seed: 1,
             boot: 0,
             pool: store::open(&folder.path().join("plant.db")).await.expect("a store"),
+            roads: None,
         };
         let running = simulate::start(&plant, options, stop.clone()).await.expect("it starts");
         Self { plant, folder, running, stop }
@@ -210,6 +211,7 @@ async fn a_plant_that_was_kept_for_another_site_is_refused() {
         seed: 1,
         boot: 0,
         pool: store::open(&folder.path().join("plant.db")).await.expect("a store"),
+        roads: None,
     };
     let refused = simulate::start(&plant, options, CancellationToken::new()).await;
     let reason = format!("{:#}", refused.expect_err("it does not fit"));

@@ -68,7 +68,7 @@ impl Web {
         tokio::spawn(answer(control, requests, hub.clone(), Arc::clone(&stored)));
         let site = tempfile::tempdir().unwrap();
         let stop = CancellationToken::new();
-        let state = AppState::new(handle, hub.clone(), site.path().to_owned(), stop.clone()).unwrap();
+        let state = AppState::new(handle, hub.clone(), site.path().to_owned(), stop.clone(), None).unwrap();
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = tokio::spawn(serve(listener, state));
@@ -257,6 +257,7 @@ pub(crate) fn node() -> NodeView {
         ledger_writable: true,
         messages_rejected: 0,
         last_rejection: None,
+        drill: false,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::ids::{
     StationId, TaskId, VehicleId,
 };
 use crate::task::{ResumePoint, TaskEvent, TaskState};
+use crate::wire::drill::DrillView;
 use crate::wire::ledger::{Entry, Record, SessionPhase};
 use crate::wire::rest::TransportOrder;
 use crate::wire::vehicle::{Instruction, Operation, VehicleCommand};
@@ -46,6 +47,8 @@ pub struct Book {
     pub lift_generations: BTreeMap<LiftId, Generation>,
     /// The standing ones.
     pub alarms: BTreeMap<AlarmId, (Alarm, DateTime<Utc>)>,
+    /// Those that stand and those that ended last, the oldest first.
+    pub drills: VecDeque<DrillView>,
 }
 
 /// A task as the ledger has it.
@@ -143,6 +146,8 @@ pub enum Touched {
     Alarm(AlarmId),
     /// The node itself.
     Node,
+    /// The drills.
+    Drills,
 }
 
 impl TaskBook {
@@ -254,6 +259,8 @@ impl Book {
                 Ok(vec![Touched::Alarm(alarm.clone())])
             }
             Record::DifferenceFound { task, .. } => Ok(vec![Touched::Task(task.clone())]),
+            Record::DrillStarted { drill } => Ok(self.begin_drill(entry, drill)),
+            Record::DrillEnded { drill, end } => self.end_drill(entry, drill, *end),
         }
     }
 

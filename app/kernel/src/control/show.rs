@@ -21,6 +21,9 @@ use super::{Control, Effect};
 impl Control {
     pub(super) fn touch_everything(&mut self) {
         self.touched.insert(Touched::Node);
+        if self.config.drill {
+            self.touched.insert(Touched::Drills);
+        }
         self.touched.extend(self.book.tasks.keys().cloned().map(Touched::Task));
         self.touched.extend(self.plant.vehicles.keys().cloned().map(Touched::Vehicle));
         self.touched.extend(self.plant.lifts.keys().cloned().map(Touched::Lift));
@@ -51,6 +54,10 @@ impl Control {
                     let change = Change::Node(self.node_view());
                     self.effects.push_back(Effect::Show(change));
                 }
+                Touched::Drills => {
+                    let drills = self.book.drills.iter().cloned().collect();
+                    self.effects.push_back(Effect::Show(Change::Drills(drills)));
+                }
             }
         }
     }
@@ -62,6 +69,7 @@ impl Control {
             ledger_writable: self.ledger_writable(),
             messages_rejected: self.messages_rejected,
             last_rejection: self.last_rejection.clone(),
+            drill: self.config.drill,
         }
     }
 

@@ -3,6 +3,7 @@
 mod acts;
 mod alarms;
 mod deliveries;
+mod drills;
 mod links;
 mod orders;
 mod restarts;
@@ -15,6 +16,7 @@ use crate::alarm::AlarmKind;
 use crate::fixture::{self, at};
 use crate::lift::{DoorState, LiftStatus};
 use crate::task::TaskState;
+use crate::wire::drill::DrillView;
 use crate::wire::gateway::{Connection, LiftReading, ReadRef, Verdict};
 use crate::wire::ledger::SessionPhase;
 use crate::wire::vehicle::{AckVerdict, Instruction, Place, Progress};
@@ -63,13 +65,14 @@ struct Bench {
     vehicles: BTreeMap<VehicleId, VehicleView>,
     lifts: BTreeMap<LiftId, LiftView>,
     alarms: BTreeMap<AlarmId, AlarmView>,
+    drills: Vec<DrillView>,
     node: Option<NodeView>,
     beats: u64,
 }
 
 impl Bench {
     fn with(plant: Plant) -> Self {
-        let control = Control::new(NodeConfig { node: fixture::node("A") }, plant.clone());
+        let control = Control::new(NodeConfig { node: fixture::node("A"), drill: false }, plant.clone());
         let fleet = plant
             .vehicles
             .iter()
@@ -105,6 +108,7 @@ impl Bench {
             vehicles: BTreeMap::new(),
             lifts: BTreeMap::new(),
             alarms: BTreeMap::new(),
+            drills: Vec::new(),
             node: None,
             beats: 0,
         }
@@ -138,7 +142,7 @@ impl Bench {
 
     /// The node is killed; another run of it starts from the ledger.
     fn restart(&mut self) {
-        let mut control = Control::new(NodeConfig { node: fixture::node("A") }, self.plant.clone());
+        let mut control = Control::new(self.control.config.clone(), self.plant.clone());
         for entry in &self.entries {
             control.restore(entry).expect("the ledger fits");
         }
@@ -195,6 +199,7 @@ impl Bench {
                 at: at(self.ms).wall,
                 node: fixture::node("A"),
                 record,
+                drill: false,
             })
             .collect();
         self.entries.extend(entries.clone());
@@ -255,6 +260,7 @@ impl Bench {
             Change::TaskForgotten(id) => drop(self.tasks.remove(&id)),
             Change::Alarm(view) => drop(self.alarms.insert(view.id.clone(), view)),
             Change::AlarmGone(id) => drop(self.alarms.remove(&id)),
+            Change::Drills(drills) => self.drills = drills,
             Change::Order(_) => {}
         }
     }

@@ -4,8 +4,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::alarm::Alarm;
+use crate::drill::{Drill, DrillEnd};
 use crate::ids::{
-    AlarmId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId, TaskId, VehicleId,
+    AlarmId, DrillId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId, TaskId,
+    VehicleId,
 };
 use crate::task::TaskEvent;
 use crate::wire::rest::TransportOrder;
@@ -23,6 +25,9 @@ pub struct Entry {
     pub node: NodeId,
     /// What happened.
     pub record: Record,
+    /// It was recorded in a drill run: absent otherwise, and the hash covers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drill: bool,
 }
 
 /// What happened.
@@ -121,6 +126,18 @@ pub enum Record {
         task: TaskId,
         /// What the ledger said and what the vehicle did, at most 300 characters.
         detail: String,
+    },
+    /// A fault is about to be injected.
+    DrillStarted {
+        /// What, where and for how long.
+        drill: Drill,
+    },
+    /// It is over.
+    DrillEnded {
+        /// Which.
+        drill: DrillId,
+        /// Why.
+        end: DrillEnd,
     },
 }
 

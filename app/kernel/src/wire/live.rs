@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AlarmId, LedgerSequence, NodeId, TaskId};
 use crate::plant::Plant;
 use crate::time::Millis;
+use crate::wire::drill::DrillView;
 use crate::wire::view::{AlarmView, LiftView, NodeView, OrderView, TaskView, VehicleView};
 
 /// Version of the stream. Postcard is positional, so any change of a type raises it, and a browser of another
 /// version reloads itself.
-pub const LIVE_VERSION: u16 = 1;
+pub const LIVE_VERSION: u16 = 2;
 
 /// A tick comes this often.
 pub const TICK_PERIOD: Millis = Millis::seconds(1);
@@ -70,6 +71,8 @@ pub struct Snapshot {
     pub tasks: Vec<TaskView>,
     /// The standing ones, most urgent first.
     pub alarms: Vec<AlarmView>,
+    /// Those that stand and those that ended last, the oldest first. Empty outside a drill run.
+    pub drills: Vec<DrillView>,
 }
 
 /// Ended tasks in a snapshot.
@@ -107,6 +110,8 @@ pub enum Change {
     Alarm(AlarmView),
     /// An alarm is gone.
     AlarmGone(AlarmId),
+    /// All drills that are shown.
+    Drills(Vec<DrillView>),
 }
 
 /// The server lives.

@@ -300,4 +300,6 @@ pub struct NodeView {
     pub messages_rejected: u64,
     /// Why the last one could not.
     pub last_rejection: Option<String>,
+    /// Everything here is a drill: faults are injected on purpose.
+    pub drill: bool,
 }

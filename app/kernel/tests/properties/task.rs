@@ -219,8 +219,13 @@ impl Bench {
 
     fn append(&mut self, record: Record) {
         let n = self.entries.len() as u64 + 1;
-        let entry =
-            Entry { sequence: LedgerSequence(n), at: at(n * 1000).wall, node: fixture::node("A"), record };
+        let entry = Entry {
+            sequence: LedgerSequence(n),
+            at: at(n * 1000).wall,
+            node: fixture::node("A"),
+            record,
+            drill: false,
+        };
         // One that does not fit is no error of the test: it has to change nothing.
         drop(self.book.apply(&entry));
         self.entries.push(entry);

@@ -58,7 +58,9 @@ impl LineWatch {
             | Record::LinkOpened { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
-            | Record::DifferenceFound { .. } => Vec::new(),
+            | Record::DifferenceFound { .. }
+            | Record::DrillStarted { .. }
+            | Record::DrillEnded { .. } => Vec::new(),
         }
     }
 

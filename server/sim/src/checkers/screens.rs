@@ -23,6 +23,7 @@ enum Thing {
     Order(TaskId),
     Task(TaskId),
     Alarm(AlarmId),
+    Drills,
 }
 
 impl Screen {
@@ -58,13 +59,14 @@ fn about(change: &Change) -> (Thing, bool) {
         Change::TaskForgotten(id) => (Thing::Task(id.clone()), true),
         Change::Alarm(view) => (Thing::Alarm(view.id.clone()), false),
         Change::AlarmGone(id) => (Thing::Alarm(id.clone()), true),
+        Change::Drills(_) => (Thing::Drills, false),
     }
 }
 
 /// Where a node's memory differs from the ledger as far as that node has applied it.
 pub(super) fn replayed(node: &Control, ledger: &[Entry], plant: &Plant) -> Option<String> {
     let name = NodeId::try_new("replay").ok()?;
-    let mut fresh = Control::new(NodeConfig { node: name }, plant.clone());
+    let mut fresh = Control::new(NodeConfig { node: name, drill: false }, plant.clone());
     let applied = node.book().sequence;
     for entry in ledger.iter().take_while(|it| it.sequence <= applied) {
         if let Err(reason) = fresh.restore(entry) {

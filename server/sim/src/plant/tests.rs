@@ -235,3 +235,28 @@ fn unknown_names_reach_nobody() {
     assert!(bench.sim.poll_timeout().is_some());
     assert!(bench.status().stands_at(&floor("F1")));
 }
+
+#[test]
+fn a_radio_that_is_mended_before_its_time_comes_back_alone() {
+    let mut bench = Bench::new(1);
+    let place = crate::vehicle::RadioPlace::Everywhere;
+    let (cut, thin) =
+        (crate::vehicle::RadioEffect::Cut, crate::vehicle::RadioEffect::Thin { loss_permille: 300 });
+    for effect in [cut, thin] {
+        let for_ms = Millis::seconds(600);
+        bench.event(SimEvent::Troubled(PlantTrouble::Radio { place: place.clone(), effect, for_ms }));
+    }
+    let road = |bench: &Bench| bench.sim.vehicle(&vehicle("V1")).map(|it| it.troubled_road().loss_permille);
+    assert_eq!(road(&bench), Some(1000));
+    bench.event(SimEvent::Troubled(PlantTrouble::RadioMended { place: place.clone(), effect: cut }));
+    assert_eq!(road(&bench), Some(300), "the other trouble stands");
+    bench.event(SimEvent::Troubled(PlantTrouble::RadioMended { place, effect: thin }));
+    assert_eq!(road(&bench), Some(0));
+    bench.now = bench.now + Millis::seconds(5);
+    bench.event(SimEvent::Tick);
+    let radio = bench.seen.iter().filter_map(|(_, it)| match it {
+        SimEffect::Radio { vehicle: who, up } if *who == vehicle("V1") => Some(*up),
+        SimEffect::Radio { .. } | SimEffect::VehicleSend { .. } | SimEffect::LiftStatus { .. } => None,
+    });
+    assert_eq!(radio.collect::<Vec<_>>(), [false, true]);
+}

@@ -27,6 +27,13 @@ pub enum PlantTrouble {
         /// For so long.
         for_ms: Millis,
     },
+    /// A trouble of the radio is over before its time.
+    RadioMended {
+        /// Where it was.
+        place: RadioPlace,
+        /// What it was.
+        effect: RadioEffect,
+    },
     /// A vehicle's controller starts again.
     VehicleRestarted {
         /// Which.
@@ -46,6 +53,11 @@ impl SimPlant {
                 let trouble = RadioTrouble { place: place.clone(), effect: *effect, until: now + *for_ms };
                 for idx in 0..self.vehicles.len() {
                     self.touch(idx, now, |model| model.trouble_radio(trouble.clone(), now));
+                }
+            }
+            PlantTrouble::RadioMended { place, effect } => {
+                for idx in 0..self.vehicles.len() {
+                    self.touch(idx, now, |model| model.mend_radio(place, *effect, now));
                 }
             }
             PlantTrouble::VehicleRestarted { vehicle } => {

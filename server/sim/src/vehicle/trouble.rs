@@ -73,6 +73,12 @@ impl VehicleModel {
         self.tune_radio(now);
     }
 
+    /// A trouble of the radio is over before its time.
+    pub fn mend_radio(&mut self, place: &RadioPlace, effect: RadioEffect, now: Mono) {
+        self.radio_troubles.retain(|it| it.place != *place || it.effect != effect);
+        self.tune_radio(now);
+    }
+
     /// The controller starts again. It stands where it stood; its memory is kept, the work in hand is not.
     pub fn restart(&mut self, now: Mono) {
         self.memory = std::mem::take(&mut self.memory).started();
@@ -94,7 +100,13 @@ impl VehicleModel {
             Cover::Weak => LOSS_WEAK_PERMILLE,
             Cover::Dead => 1000,
         };
-        let mut road = RadioRoad { loss_permille, delay: Millis(0) };
+        let troubled = self.troubled_road();
+        RadioRoad { loss_permille: loss_permille.max(troubled.loss_permille), ..troubled }
+    }
+
+    /// What troubles of the radio alone do to a frame where it is; nothing when there is none.
+    pub fn troubled_road(&self) -> RadioRoad {
+        let mut road = RadioRoad::default();
         for trouble in self.radio_troubles.iter().filter(|it| self.is_in(&it.place)) {
             match trouble.effect {
                 RadioEffect::Cut => road.loss_permille = 1000,

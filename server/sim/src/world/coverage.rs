@@ -78,7 +78,9 @@ impl Coverage {
             | Record::SessionRequested { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
-            | Record::DifferenceFound { .. } => {}
+            | Record::DifferenceFound { .. }
+            | Record::DrillStarted { .. }
+            | Record::DrillEnded { .. } => {}
         }
     }
 }

@@ -233,7 +233,7 @@ impl World {
         for record in records {
             let sequence = LedgerSequence(u64::try_from(self.ledger.len()).unwrap_or(u64::MAX) + 1);
             self.note(|| format!("#{sequence} {record:?}"));
-            let entry = Entry { sequence, at, node: id.clone(), record };
+            let entry = Entry { sequence, at, node: id.clone(), record, drill: false };
             self.checkers.recorded(self.now, &entry, &self.sim);
             self.coverage.recorded(&entry.record);
             self.ledger.push(entry.clone());

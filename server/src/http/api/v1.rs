@@ -1,6 +1,7 @@
 //! `/api/v1`.
 
 pub(in crate::http) mod alarms;
+pub(in crate::http) mod drills;
 pub(in crate::http) mod lifts;
 pub(in crate::http) mod orders;
 pub(in crate::http) mod site;
@@ -26,6 +27,8 @@ pub(in crate::http) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(lifts::list))
         .routes(routes!(lifts::read))
         .routes(routes!(alarms::list))
+        .routes(routes!(drills::list, drills::start))
+        .routes(routes!(drills::read, drills::end))
         .routes(routes!(site::read))
         .routes(routes!(stream::follow))
 }

@@ -40,6 +40,7 @@ fn hub() -> Hub {
         ledger_writable: true,
         messages_rejected: 0,
         last_rejection: None,
+        drill: false,
     };
     Hub::new(Arc::new(plant), node)
 }

@@ -40,7 +40,7 @@ fn the_restored_book_is_the_one_that_was_lost() {
     bench.carry_out();
     bench.run(Millis::seconds(5));
     let before = bench.control.book().clone();
-    let mut again = Control::new(NodeConfig { node: fixture::node("A") }, fixture::plant());
+    let mut again = Control::new(NodeConfig { node: fixture::node("A"), drill: false }, fixture::plant());
     for entry in &bench.entries {
         again.restore(entry).expect("the ledger fits");
     }
@@ -117,7 +117,7 @@ fn a_ledger_that_does_not_fit_is_refused() {
     let task = fixture::task("T-Z9");
     let records = vec![Record::TaskClaimed { task, generation: Generation(1) }];
     let entry = bench.store(records).remove(0);
-    let mut control = Control::new(NodeConfig { node: fixture::node("A") }, fixture::plant());
+    let mut control = Control::new(NodeConfig { node: fixture::node("A"), drill: false }, fixture::plant());
     assert_eq!(control.restore(&entry), Err("there is no task T-Z9".to_owned()));
 }
 
@@ -131,7 +131,7 @@ fn a_ledger_of_another_site_is_refused() {
     let mut other = Bench::with(plant);
     other.start();
     other.run(Millis::seconds(1));
-    let mut again = Control::new(NodeConfig { node: fixture::node("A") }, fixture::plant());
+    let mut again = Control::new(NodeConfig { node: fixture::node("A"), drill: false }, fixture::plant());
     again.restore(&bench.entries[0]).expect("its own site");
     let refusal = again.restore(&other.entries[0]).expect_err("another site");
     assert!(refusal.contains("elsewhere"), "{refusal}");

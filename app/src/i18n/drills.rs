@@ -1,0 +1,193 @@
+//! Words of drills: what is injected, where, and what will be seen of it.
+
+use kernel::drill::{DrillEnd, DrillFault, DrillGroup, DrillPlace, DrillRoad};
+
+use super::Locale;
+
+impl Locale {
+    pub(crate) fn drill_group(self, group: DrillGroup) -> &'static str {
+        match group {
+            DrillGroup::Lift => self.pick("电梯", "Lift"),
+            DrillGroup::Radio => self.pick("无线", "Radio"),
+            DrillGroup::Vehicle => self.pick("小车", "Vehicle"),
+            DrillGroup::PlcLink => self.pick("PLC 链路", "PLC link"),
+            DrillGroup::Roads => self.pick("消息通道", "Message roads"),
+            DrillGroup::Programs => self.pick("程序", "Programs"),
+        }
+    }
+
+    pub(crate) fn drill_fault(self, fault: DrillFault) -> &'static str {
+        match fault {
+            DrillFault::DoorStuck => self.pick("电梯门卡住", "Door stuck"),
+            DrillFault::SillBlocked => self.pick("门槛被占", "Sill blocked"),
+            DrillFault::PlcFrozen => self.pick("PLC 停滞", "PLC frozen"),
+            DrillFault::PlcSlow => self.pick("PLC 变慢", "PLC slow"),
+            DrillFault::SensorLate => self.pick("轿厢传感器滞后", "Car sensor late"),
+            DrillFault::PeopleMode => self.pick("转为人用模式", "Mode: people"),
+            DrillFault::MaintenanceMode => self.pick("转为检修模式", "Mode: maintenance"),
+            DrillFault::FireMode => self.pick("转为消防模式", "Mode: fire"),
+            DrillFault::EmergencyMode => self.pick("急停", "Emergency stop"),
+            DrillFault::PlcRebooted => self.pick("PLC 重启", "PLC rebooted"),
+            DrillFault::CarCalled => self.pick("有人呼梯", "Car called by people"),
+            DrillFault::RadioCut => self.pick("无线中断", "Radio cut"),
+            DrillFault::RadioThin => self.pick("信号弱", "Radio weak"),
+            DrillFault::RadioInterference => self.pick("同频干扰", "Radio interference"),
+            DrillFault::VehicleRestarted => self.pick("小车重启", "Vehicle restarted"),
+            DrillFault::AnswerLost => self.pick("PLC 应答丢失", "PLC answer lost"),
+            DrillFault::ClosesInWrite => self.pick("写入时断开", "Closes in a write"),
+            DrillFault::PlcLinkDown => self.pick("PLC 链路中断", "PLC link down"),
+            DrillFault::MessagesDropped => self.pick("消息丢失", "Messages lost"),
+            DrillFault::MessagesDoubled => self.pick("消息重复", "Messages doubled"),
+            DrillFault::MessagesDelayed => self.pick("消息延迟", "Messages late"),
+            DrillFault::NodePaused => self.pick("控制节点停顿", "Control node paused"),
+            DrillFault::NodeKilled => self.pick("控制节点被杀", "Control node killed"),
+            DrillFault::GatewayKilled => self.pick("网关被杀", "Gateway killed"),
+            DrillFault::BrokerAway => self.pick("消息代理离线", "Broker away"),
+            DrillFault::LedgerAway => self.pick("台账离线", "Ledger away"),
+            DrillFault::LeasesStopped => self.pick("租约存储停止", "Lease store stopped"),
+            DrillFault::LeasesEmptied => self.pick("租约存储清空", "Lease store emptied"),
+        }
+    }
+
+    /// What will happen, in a plain sentence.
+    pub(crate) fn drill_effect(self, fault: DrillFault) -> &'static str {
+        match fault {
+            DrillFault::DoorStuck => self.pick("门不动。乘梯停在原处等候。", "The door does not move. Rides wait where they are."),
+            DrillFault::SillBlocked => {
+                self.pick("门槛上有异物,门每次关闭都会重新打开。", "Something stands on the sill: each time the door closes, it reopens.")
+            }
+            DrillFault::PlcFrozen => {
+                self.pick("PLC 停止扫描,寄存器不再变化。", "The PLC does not scan, and its registers stand still.")
+            }
+            DrillFault::PlcSlow => self.pick("PLC 每次扫描用时为平时的 5 倍。", "Each scan of the PLC takes five times as long."),
+            DrillFault::SensorLate => {
+                self.pick("轿厢占用信号滞后 3 秒。", "What stands in the car is seen three seconds late.")
+            }
+            DrillFault::PeopleMode => {
+                self.pick("钥匙开关把电梯交给人,小车不能使用。", "The key switch gives the lift to people; no vehicle may use it.")
+            }
+            DrillFault::MaintenanceMode => {
+                self.pick("电梯检修,轿厢停住。", "Somebody works on the lift; the car stands still.")
+            }
+            DrillFault::FireMode => self.pick("消防召回:轿厢降到最低层并开门。", "Fire recall: the car goes to the lowest stop and opens."),
+            DrillFault::EmergencyMode => self.pick("急停按钮按下,轿厢停住。", "An emergency button is pressed; the car stands still."),
+            DrillFault::PlcRebooted => {
+                self.pick("PLC 立即重启,手中的指令丢失。", "The PLC starts again at once and loses what it had in hand.")
+            }
+            DrillFault::CarCalled => {
+                self.pick("有人立即把轿厢呼到最远的一层。", "Somebody calls the car to the farthest stop at once.")
+            }
+            DrillFault::RadioCut => self.pick("此处无线完全中断,小车失联。", "Nothing passes the radio there; vehicles go silent."),
+            DrillFault::RadioThin => self.pick("信号弱,十帧丢三帧。", "The signal is weak, and three of ten frames are lost."),
+            DrillFault::RadioInterference => {
+                self.pick("信号强,但十帧仍丢三帧。", "The signal is strong, and three of ten frames are lost all the same.")
+            }
+            DrillFault::VehicleRestarted => {
+                self.pick("小车控制器立即重启,手中的动作中断。", "The vehicle's controller starts again at once and drops its work in hand.")
+            }
+            DrillFault::AnswerLost => {
+                self.pick("PLC 执行写入,但应答丢失。", "The PLC does what is written, and its answer is lost.")
+            }
+            DrillFault::ClosesInWrite => {
+                self.pick("PLC 收下写入后断开,不应答。", "The PLC takes a write and closes the connection without an answer.")
+            }
+            DrillFault::PlcLinkDown => self.pick("网关连不上 PLC。", "The gateway cannot reach the PLC."),
+            DrillFault::MessagesDropped => self.pick("该通道的消息丢失一半。", "Half of this road's messages are lost."),
+            DrillFault::MessagesDoubled => {
+                self.pick("该通道一半的消息 1 秒后重复到达。", "Half of this road's messages come again after a second.")
+            }
+            DrillFault::MessagesDelayed => {
+                self.pick("该通道一半的消息晚到 3 秒。", "Half of this road's messages come three seconds late.")
+            }
+            DrillFault::NodePaused => {
+                self.pick("控制回路停住,之后一次处理所有积压;画面只剩旧数据。", "The control loop stands still, then does everything at once; the screen shows old data.")
+            }
+            DrillFault::NodeKilled => {
+                self.pick("控制节点退出,结束时重启;本页会断开并自动恢复。", "The control node dies and is started again at the end; this page disconnects and comes back alone.")
+            }
+            DrillFault::GatewayKilled => {
+                self.pick("网关退出,结束时重启;其电梯和小车收不到指令。", "The gateway dies and is started again at the end; its lifts and vehicles get no commands.")
+            }
+            DrillFault::BrokerAway => {
+                self.pick("所有消息连接断开,谁也收不到消息。", "Every message connection breaks; nobody hears anybody.")
+            }
+            DrillFault::LedgerAway => {
+                self.pick("台账不可写:不接新单,不做新决定。", "The ledger takes nothing: no new orders, no new decisions.")
+            }
+            DrillFault::LeasesStopped => {
+                self.pick("租约存储不应答:不能向电梯下指令。", "The lease store does not answer: no lift can be commanded.")
+            }
+            DrillFault::LeasesEmptied => self.pick(
+                "租约存储立即清空,令牌从头开始:网关拒绝旧令牌,直到追上。",
+                "The lease store forgets everything at once: gateways refuse its old tokens until they have caught up.",
+            ),
+        }
+    }
+
+    pub(crate) fn drill_place(self, place: &DrillPlace) -> String {
+        match place {
+            DrillPlace::Site => self.pick("全场", "whole site").to_owned(),
+            DrillPlace::Lift(id) => format!("{} {id}", self.pick("电梯", "lift")),
+            DrillPlace::Vehicle(id) => format!("{} {id}", self.pick("小车", "vehicle")),
+            DrillPlace::Floor(id) => self.floor(id.as_str()),
+            DrillPlace::Gateway(id) => format!("{} {id}", self.pick("网关", "gateway")),
+            DrillPlace::Road(road) => self.drill_road(*road).to_owned(),
+        }
+    }
+
+    fn drill_road(self, road: DrillRoad) -> &'static str {
+        match road {
+            DrillRoad::Command => self.pick("控制 → 网关:指令", "control → gateways: commands"),
+            DrillRoad::Outcome => self.pick("网关 → 控制:结果", "gateways → control: outcomes"),
+            DrillRoad::Status => self.pick("网关 → 控制:状态", "gateways → control: status"),
+            DrillRoad::VehicleCommand => self.pick("网关 → 小车:指令", "gateways → vehicles: commands"),
+            DrillRoad::VehicleAnswer => self.pick("小车 → 控制:应答", "vehicles → control: answers"),
+            DrillRoad::VehicleState => self.pick("小车 → 控制:状态", "vehicles → control: state"),
+            DrillRoad::Beat => self.pick("控制 → 小车:心跳", "control → vehicles: beats"),
+        }
+    }
+
+    /// Why the panel's request was refused; none for what the panel itself never asks.
+    pub(crate) fn drill_refusal(self, code: &str) -> Option<&'static str> {
+        match code {
+            "drill_collides" => Some(self.pick(
+                "此处已有同类故障,请先在下方结束。",
+                "A fault of this kind stands there already; end it first, below.",
+            )),
+            "drill_over" => Some(self.pick("该演习已经结束。", "The drill is over already.")),
+            "too_many_drills" => Some(self.pick(
+                "同时注入的故障已达上限,请先结束一项。",
+                "As many faults stand as may; end one first.",
+            )),
+            "ledger_unavailable" => Some(self.pick(
+                "台账暂时不可写:未记录的故障不会注入。",
+                "The ledger takes nothing now, and nothing is injected that is not recorded.",
+            )),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn drill_end(self, end: DrillEnd) -> &'static str {
+        match end {
+            DrillEnd::RanOut => self.pick("到时结束", "ran out"),
+            DrillEnd::ByHand => self.pick("人工结束", "ended by hand"),
+            DrillEnd::Interrupted => self.pick("被打断", "interrupted"),
+        }
+    }
+
+    pub(crate) fn drills_running(self, n: usize) -> String {
+        match (self, n) {
+            (Self::ZhCn, 0) => "当前无注入".to_owned(),
+            (Self::ZhCn, n) => format!("正在注入 {n} 项"),
+            (Self::En, 0) => "nothing injected now".to_owned(),
+            (Self::En, n) => format!("{n} injected now"),
+        }
+    }
+
+    pub(crate) fn left(self, span: &str) -> String {
+        match self {
+            Self::ZhCn => format!("还剩 {span}"),
+            Self::En => format!("{span} left"),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! How each fault is done and undone.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use kernel::drill::{Drill, DrillFault as F, DrillPlace};
+use kernel::ids::{FloorId, GatewayId, LiftId, PointId};
+use kernel::lift::LiftMode;
+use kernel::plant::Plant;
+use kernel::time::Millis;
+use sim::lift::LiftTrouble;
+use sim::plant::PlantTrouble;
+use sim::vehicle::{RadioEffect, RadioPlace};
+use tokio::sync::mpsc;
+
+use super::levers::{LedgerHeld, Levers};
+use super::relay::{Relay, RelayFault};
+use crate::simulate::PlantHand;
+
+/// Frames of a thousand that a thin or disturbed radio loses: the second field report's worst before lift doors.
+const LOSS_PERMILLE: u16 = 300;
+/// How much longer a slow PLC scans.
+const SLOW_FACTOR: u8 = 5;
+/// How late a late sensor shows.
+const SENSOR_LATE: Millis = Millis::seconds(3);
+
+/// What the demonstration does with its programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramOrder {
+    /// The control node dies.
+    KillNode,
+    /// It is started again.
+    RaiseNode,
+    /// A gateway dies.
+    KillGateway(GatewayId),
+    /// It is started again.
+    RaiseGateway(GatewayId),
+}
+
+/// Everything that a fault takes hold of.
+#[derive(Clone, Debug)]
+pub struct Hands {
+    /// In the control node and on the roads.
+    pub levers: Levers,
+    /// In the simulated plant.
+    pub plant: PlantHand,
+    /// Before the broker.
+    pub broker: Relay,
+    /// Before each PLC.
+    pub plcs: BTreeMap<LiftId, Relay>,
+    /// The ledger's file.
+    pub ledger: PathBuf,
+    /// To whoever started the programs.
+    pub programs: mpsc::Sender<ProgramOrder>,
+}
+
+/// What stands while a drill does.
+pub(super) enum Standing {
+    Plain,
+    Ledger(LedgerHeld),
+}
+
+impl Hands {
+    /// Lets a fault begin. `car_at` is where the car of the drill's lift was seen last.
+    pub(super) async fn inject(
+        &self,
+        drill: &Drill,
+        site: &Plant,
+        car_at: Option<&FloorId>,
+    ) -> anyhow::Result<Standing> {
+        if drill.fault == F::LedgerAway {
+            return LedgerHeld::take(&self.ledger).await.map(Standing::Ledger);
+        }
+        let trouble = self.trouble(drill, site, drill.for_ms.unwrap_or_default(), car_at);
+        match trouble {
+            Some(trouble) => self.let_go_wrong(trouble).await?,
+            None => self.switch(drill, true).await?,
+        }
+        Ok(Standing::Plain)
+    }
+
+    /// Lets it end, before its time or at it.
+    pub(super) async fn mend(&self, drill: &Drill, site: &Plant, standing: Standing) -> anyhow::Result<()> {
+        match standing {
+            Standing::Ledger(held) => drop(held),
+            Standing::Plain if drill.for_ms.is_none() => {}
+            Standing::Plain => match mended(drill, site) {
+                Some(trouble) => self.let_go_wrong(trouble).await?,
+                None => self.switch(drill, false).await?,
+            },
+        }
+        Ok(())
+    }
+
+    async fn let_go_wrong(&self, trouble: PlantTrouble) -> anyhow::Result<()> {
+        anyhow::ensure!(self.plant.trouble(trouble).await, "the simulated plant has stopped");
+        Ok(())
+    }
+
+    /// The trouble of the plant that a fault is, if it is one.
+    fn trouble(
+        &self,
+        drill: &Drill,
+        site: &Plant,
+        for_ms: Millis,
+        car_at: Option<&FloorId>,
+    ) -> Option<PlantTrouble> {
+        match &drill.at {
+            DrillPlace::Vehicle(vehicle) if drill.fault == F::VehicleRestarted => {
+                Some(PlantTrouble::VehicleRestarted { vehicle: vehicle.clone() })
+            }
+            DrillPlace::Lift(lift) if radio_effect(drill.fault).is_none() => {
+                let stop = farthest_stop(site, lift, car_at);
+                let trouble = lift_trouble(drill.fault, for_ms, stop)?;
+                Some(PlantTrouble::Lift { lift: lift.clone(), trouble })
+            }
+            place => {
+                let (place, effect) = (radio_place(place, site)?, radio_effect(drill.fault)?);
+                Some(PlantTrouble::Radio { place, effect, for_ms })
+            }
+        }
+    }
+
+    /// Turns a lever on or off.
+    async fn switch(&self, drill: &Drill, on: bool) -> anyhow::Result<()> {
+        match (drill.fault, &drill.at) {
+            (F::AnswerLost | F::ClosesInWrite | F::PlcLinkDown, DrillPlace::Lift(lift)) => {
+                let relay = self.plcs.get(lift).with_context(|| format!("lift {lift} has no relay"))?;
+                relay.set(if on { relay_fault(drill.fault) } else { RelayFault::Sound });
+            }
+            (F::MessagesDropped | F::MessagesDoubled | F::MessagesDelayed, DrillPlace::Road(road)) => {
+                self.levers.roads.set(*road, on.then_some(drill.fault));
+            }
+            (F::NodePaused, _) => self.levers.pause.set(on),
+            (F::BrokerAway, _) => self.broker.set(if on { RelayFault::Down } else { RelayFault::Sound }),
+            (F::LeasesStopped, _) => self.levers.leases.set_stopped(on),
+            (F::LeasesEmptied, _) => self.levers.leases.forget(),
+            (F::NodeKilled, _) => {
+                self.order(if on { ProgramOrder::KillNode } else { ProgramOrder::RaiseNode }).await?;
+            }
+            (F::GatewayKilled, DrillPlace::Gateway(id)) => {
+                let order = if on { ProgramOrder::KillGateway } else { ProgramOrder::RaiseGateway };
+                self.order(order(id.clone())).await?;
+            }
+            (fault, place) => bail!("{fault:?} is not injected at {place:?}"),
+        }
+        Ok(())
+    }
+
+    async fn order(&self, order: ProgramOrder) -> anyhow::Result<()> {
+        self.programs.send(order).await.ok().context("the demonstration is stopping")
+    }
+}
+
+/// What undoes a trouble of the plant before its time, if the fault is one.
+fn mended(drill: &Drill, site: &Plant) -> Option<PlantTrouble> {
+    match radio_effect(drill.fault) {
+        Some(effect) => Some(PlantTrouble::RadioMended { place: radio_place(&drill.at, site)?, effect }),
+        None => {
+            let DrillPlace::Lift(lift) = &drill.at else { return None };
+            // The same trouble for no time at all takes the place of the one that stands.
+            let trouble = lift_trouble(drill.fault, Millis(0), 1)?;
+            Some(PlantTrouble::Lift { lift: lift.clone(), trouble })
+        }
+    }
+}
+
+fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
+    let mode = |mode| LiftTrouble::Mode { mode, for_ms };
+    match fault {
+        F::DoorStuck => Some(LiftTrouble::DoorStuck { for_ms }),
+        F::SillBlocked => Some(LiftTrouble::SillBlocked { for_ms }),
+        F::PlcFrozen => Some(LiftTrouble::Frozen { for_ms }),
+        F::PlcSlow => Some(LiftTrouble::Slow { factor: SLOW_FACTOR, for_ms }),
+        F::SensorLate => Some(LiftTrouble::SensorLate { by_ms: SENSOR_LATE, for_ms }),
+        F::PeopleMode => Some(mode(LiftMode::Human)),
+        F::MaintenanceMode => Some(mode(LiftMode::Maintenance)),
+        F::FireMode => Some(mode(LiftMode::Fire)),
+        F::EmergencyMode => Some(mode(LiftMode::Emergency)),
+        F::PlcRebooted => Some(LiftTrouble::Rebooted),
+        F::CarCalled => Some(LiftTrouble::CalledByPeople { stop }),
+        F::RadioCut
+        | F::RadioThin
+        | F::RadioInterference
+        | F::VehicleRestarted
+        | F::AnswerLost
+        | F::ClosesInWrite
+        | F::PlcLinkDown
+        | F::MessagesDropped
+        | F::MessagesDoubled
+        | F::MessagesDelayed
+        | F::NodePaused
+        | F::NodeKilled
+        | F::GatewayKilled
+        | F::BrokerAway
+        | F::LedgerAway
+        | F::LeasesStopped
+        | F::LeasesEmptied => None,
+    }
+}
+
+fn radio_effect(fault: F) -> Option<RadioEffect> {
+    if fault == F::RadioCut {
+        Some(RadioEffect::Cut)
+    } else if fault == F::RadioThin {
+        Some(RadioEffect::Thin { loss_permille: LOSS_PERMILLE })
+    } else if fault == F::RadioInterference {
+        Some(RadioEffect::Interference { loss_permille: LOSS_PERMILLE })
+    } else {
+        None
+    }
+}
+
+fn radio_place(place: &DrillPlace, site: &Plant) -> Option<RadioPlace> {
+    match place {
+        DrillPlace::Site => Some(RadioPlace::Everywhere),
+        DrillPlace::Floor(floor) => Some(RadioPlace::Floor(floor.clone())),
+        DrillPlace::Vehicle(vehicle) => Some(RadioPlace::Vehicle(vehicle.clone())),
+        DrillPlace::Lift(lift) => {
+            let stops = &site.lifts.get(lift)?.stops;
+            let points = stops.iter().flat_map(|it| it.waiting.iter().chain([&it.landing]).cloned());
+            Some(RadioPlace::Points(points.collect::<Vec<PointId>>()))
+        }
+        DrillPlace::Gateway(_) | DrillPlace::Road(_) => None,
+    }
+}
+
+fn relay_fault(fault: F) -> RelayFault {
+    if fault == F::AnswerLost {
+        RelayFault::AnswerLost
+    } else if fault == F::ClosesInWrite {
+        RelayFault::ClosesInWrite
+    } else {
+        RelayFault::Down
+    }
+}
+
+/// The stop farthest from the car, from 1 at the lowest; the lowest when nobody knows where the car is.
+fn farthest_stop(site: &Plant, lift: &LiftId, car_at: Option<&FloorId>) -> u16 {
+    let stops = site.lifts.get(lift).map(|it| it.stops.as_slice()).unwrap_or_default();
+    let at = car_at.and_then(|floor| stops.iter().position(|it| it.floor == *floor));
+    match at {
+        Some(idx) if 2 * idx < stops.len() => u16::try_from(stops.len()).unwrap_or(1),
+        Some(_) | None => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::ids::DrillId;
+
+    use super::*;
+    use crate::site;
+
+    fn drill(fault: F, at: DrillPlace) -> Drill {
+        let for_ms = fault.lasts().then_some(Millis::seconds(30));
+        Drill { id: DrillId::try_new("D-1").unwrap(), fault, at, for_ms }
+    }
+
+    #[tokio::test]
+    async fn each_fault_is_done_and_undone_at_each_of_its_places() {
+        let site = site::parse(site::DEMO, "demo").unwrap().plant;
+        let stop = tokio_util::sync::CancellationToken::new();
+        let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        let relay = || Relay::start(nobody, super::super::relay::Carries::Bytes, stop.clone());
+        let folder = tempfile::tempdir().unwrap();
+        let options = crate::simulate::Options {
+            broker: site::HostPort { host: "127.0.0.1".to_owned(), port: 1 },
+            plcs: BTreeMap::new(),
+            report: None,
+            seed: 1,
+            boot: 0,
+            pool: crate::store::open(&folder.path().join("plant.db")).await.unwrap(),
+            roads: None,
+        };
+        let running = crate::simulate::start(&site, options, stop.clone()).await.unwrap();
+        let mut plcs = BTreeMap::new();
+        for lift in site.lifts.keys() {
+            plcs.insert(lift.clone(), relay().await.unwrap());
+        }
+        let ledger = folder.path().join("hoistway.db");
+        crate::store::open(&ledger).await.unwrap().close().await;
+        let (programs, mut orders) = mpsc::channel(256);
+        let hands = Hands {
+            levers: Levers::default(),
+            plant: running.hand(),
+            broker: relay().await.unwrap(),
+            plcs,
+            ledger,
+            programs,
+        };
+        for fault in F::ALL {
+            for place in fault.places(&site) {
+                let drill = drill(fault, place);
+                let standing = hands.inject(&drill, &site, None).await.unwrap_or_else(|error| {
+                    panic!("{drill:?}: {error:#}");
+                });
+                hands.mend(&drill, &site, standing).await.unwrap_or_else(|error| {
+                    panic!("{drill:?}: {error:#}");
+                });
+            }
+        }
+        let mut killed = Vec::new();
+        while let Ok(order) = orders.try_recv() {
+            killed.push(order);
+        }
+        assert_eq!(killed.len(), 2 + 2 * site.gateways.len(), "{killed:?}");
+        stop.cancel();
+    }
+
+    #[test]
+    fn people_call_the_car_to_where_it_is_not() {
+        let site = site::parse(site::DEMO, "demo").unwrap().plant;
+        let (lift, model) = site.lifts.iter().find(|(_, it)| it.stops.len() == 3).unwrap();
+        let rows = [(None, 1), (Some(0), 3), (Some(1), 3), (Some(2), 1)];
+        for (at, expected) in rows {
+            let floor = at.map(|idx: usize| &model.stops[idx].floor);
+            assert_eq!(farthest_stop(&site, lift, floor), expected, "{at:?}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! A relay on loopback before a PLC or before the broker: connections that break as real ones do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Head of a Modbus TCP frame: transaction, protocol, length, unit.
+const HEAD_LENGTH: usize = 7;
+/// Longest frame that Modbus TCP allows.
+const FRAME_LENGTH_MAX: usize = 260;
+/// The function that a gateway writes with.
+const WRITE_REGISTERS: u8 = 0x10;
+
+/// What a relay does to its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RelayFault {
+    /// Nothing.
+    #[default]
+    Sound,
+    /// It breaks them all and holds none.
+    Down,
+    /// The other side acts, and its answer to a write is lost.
+    AnswerLost,
+    /// The other side takes a write, and the connection closes without an answer.
+    ClosesInWrite,
+}
+
+/// What passes through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// Modbus TCP, frame by frame.
+    Modbus,
+    /// Bytes.
+    Bytes,
+}
+
+/// A relay that runs. Clones steer the same one.
+#[derive(Clone, Debug)]
+pub struct Relay {
+    address: SocketAddr,
+    fault: Arc<watch::Sender<RelayFault>>,
+}
+
+impl Relay {
+    /// Listens on a free loopback port and relays to `to` until `stop` is cancelled.
+    ///
+    /// # Errors
+    /// No port is to be had.
+    pub async fn start(to: SocketAddr, carries: Carries, stop: CancellationToken) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("a relay cannot listen")?;
+        let address = listener.local_addr().context("a relay has no address")?;
+        let (fault, seen) = watch::channel(RelayFault::Sound);
+        let accepting = accept(listener, to, carries, seen, stop.clone());
+        tokio::spawn(async move { stop.run_until_cancelled(accepting).await });
+        Ok(Self { address, fault: Arc::new(fault) })
+    }
+
+    /// Where to connect instead.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What happens to its connections from now on.
+    pub fn set(&self, fault: RelayFault) {
+        self.fault.send_replace(fault);
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    to: SocketAddr,
+    carries: Carries,
+    fault: watch::Receiver<RelayFault>,
+    stop: CancellationToken,
+) {
+    loop {
+        let Ok((near, _)) = listener.accept().await else {
+            // No file descriptors are left: others close some.
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            continue;
+        };
+        if *fault.borrow() == RelayFault::Down {
+            reset(near);
+            continue;
+        }
+        let (mut fault, stop) = (fault.clone(), stop.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                // Whoever talks notices a broken connection by itself, and the relay is no part of the system.
+                _ = relay(near, to, carries, fault.clone()) => {}
+                () = goes_down(&mut fault) => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+}
+
+/// Also when nobody steers the relay any more.
+async fn goes_down(fault: &mut watch::Receiver<RelayFault>) {
+    _ = fault.wait_for(|it| *it == RelayFault::Down).await;
+}
+
+/// Closes at once, as a machine does on which nobody listens.
+fn reset(stream: TcpStream) {
+    if let Err(error) = stream.set_zero_linger() {
+        tracing::debug!(%error, "a connection is closed with a farewell");
+    }
+}
+
+async fn relay(
+    mut near: TcpStream,
+    to: SocketAddr,
+    carries: Carries,
+    fault: watch::Receiver<RelayFault>,
+) -> io::Result<()> {
+    let mut far = TcpStream::connect(to).await?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    match carries {
+        Carries::Bytes => tokio::io::copy_bidirectional(&mut near, &mut far).await.map(|_| ()),
+        Carries::Modbus => loop {
+            let asked = frame(&mut near).await?;
+            far.write_all(&asked).await?;
+            let answer = frame(&mut far).await?;
+            let is_write = asked.get(HEAD_LENGTH) == Some(&WRITE_REGISTERS);
+            let now = *fault.borrow();
+            match (now, is_write) {
+                (RelayFault::AnswerLost, true) => {}
+                (RelayFault::ClosesInWrite, true) => return Ok(()),
+                (RelayFault::Sound | RelayFault::Down, _) | (_, false) => near.write_all(&answer).await?,
+            }
+        },
+    }
+}
+
+/// One Modbus TCP frame.
+async fn frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut frame = vec![0; HEAD_LENGTH];
+    stream.read_exact(&mut frame).await?;
+    // The length counts the unit, which is read already.
+    let length = frame.get(4..6).and_then(|it| <[u8; 2]>::try_from(it).ok()).map(u16::from_be_bytes);
+    let rest = usize::from(length.unwrap_or_default().saturating_sub(1));
+    if rest == 0 || HEAD_LENGTH + rest > FRAME_LENGTH_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "no Modbus frame"));
+    }
+    frame.resize(HEAD_LENGTH + rest, 0);
+    if let Some(body) = frame.get_mut(HEAD_LENGTH..) {
+        stream.read_exact(body).await?;
+    }
+    Ok(frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const READ: [u8; 12] = [0, 1, 0, 0, 0, 6, 1, 3, 0, 0, 0, 1];
+    const WRITE: [u8; 15] = [0, 2, 0, 0, 0, 9, 1, 0x10, 0, 100, 0, 1, 2, 0, 7];
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A device that echoes each frame and counts them.
+    async fn echo(heard: watch::Sender<usize>) -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let heard = heard.clone();
+                tokio::spawn(async move {
+                    while let Ok(frame) = frame(&mut stream).await {
+                        heard.send_modify(|n| *n += 1);
+                        stream.write_all(&frame).await.unwrap();
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    async fn ask(stream: &mut TcpStream, request: &[u8]) -> io::Result<Vec<u8>> {
+        stream.write_all(request).await?;
+        frame(stream).await
+    }
+
+    #[tokio::test]
+    async fn a_write_reaches_the_plc_and_its_answer_suffers() {
+        let (heard, mut hears) = watch::channel(0);
+        let relay = Relay::start(echo(heard).await, Carries::Modbus, CancellationToken::new()).await.unwrap();
+        let mut stream = TcpStream::connect(relay.address()).await.unwrap();
+        assert_eq!(ask(&mut stream, &WRITE).await.unwrap(), WRITE);
+
+        relay.set(RelayFault::AnswerLost);
+        assert_eq!(ask(&mut stream, &READ).await.unwrap(), READ, "reads are answered");
+        stream.write_all(&WRITE).await.unwrap();
+        hears.wait_for(|n| *n == 3).await.unwrap();
+        // The next answer is the read's: that of the write is gone.
+        assert_eq!(ask(&mut stream, &READ).await.unwrap(), READ);
+
+        relay.set(RelayFault::ClosesInWrite);
+        assert!(tokio::time::timeout(PATIENCE, ask(&mut stream, &WRITE)).await.unwrap().is_err());
+        assert_eq!(*hears.borrow(), 5, "the PLC took it");
+    }
+
+    #[tokio::test]
+    async fn a_relay_that_is_down_breaks_every_connection_and_holds_none() {
+        let (heard, _hears) = watch::channel(0);
+        let relay = Relay::start(echo(heard).await, Carries::Bytes, CancellationToken::new()).await.unwrap();
+        let mut stream = TcpStream::connect(relay.address()).await.unwrap();
+        assert_eq!(ask(&mut stream, &READ).await.unwrap(), READ);
+        relay.set(RelayFault::Down);
+        assert!(tokio::time::timeout(PATIENCE, frame(&mut stream)).await.unwrap().is_err());
+        let mut next = TcpStream::connect(relay.address()).await.unwrap();
+        assert!(tokio::time::timeout(PATIENCE, ask(&mut next, &READ)).await.unwrap().is_err());
+        relay.set(RelayFault::Sound);
+        let mut sound = TcpStream::connect(relay.address()).await.unwrap();
+        assert_eq!(ask(&mut sound, &READ).await.unwrap(), READ);
+    }
+}

@@ -1,0 +1,209 @@
+//! Messages that are lost, doubled or late: a tap between a client of the broker and whoever reads from it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kernel::drill::{DrillFault, DrillRoad};
+use kernel::ids::SiteId;
+use sim::rng::Rng;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use crate::messaging::Incoming;
+use crate::messaging::topics::{GatewayRoad, Topic, VehicleRoad};
+
+/// A doubled message comes again after so long.
+const DOUBLED_AFTER: Duration = Duration::from_secs(1);
+/// A late message comes so late.
+const LATE_BY: Duration = Duration::from_secs(3);
+/// Messages that a tap holds back: three seconds of a fleet of fifty. Beyond it they come in time.
+const HELD_MAX: usize = 1024;
+/// Messages that wait behind the tap; the client's own bound stands before it.
+const PASSED_MAX: usize = 64;
+
+/// What the roads suffer now. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Roads {
+    standing: Arc<Mutex<BTreeMap<DrillRoad, DrillFault>>>,
+}
+
+/// What becomes of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Passes,
+    Lost,
+    Doubled,
+    Late,
+}
+
+impl Roads {
+    /// Lets a road suffer from now on; none lets it be sound again.
+    pub fn set(&self, road: DrillRoad, fault: Option<DrillFault>) {
+        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        match fault {
+            Some(fault) => _ = standing.insert(road, fault),
+            None => _ = standing.remove(&road),
+        }
+    }
+
+    /// Puts a tap behind a client. `name` parts the chance of one tap from another's.
+    pub fn tap(
+        &self,
+        site: &SiteId,
+        name: &str,
+        arriving: mpsc::Receiver<Incoming>,
+    ) -> mpsc::Receiver<Incoming> {
+        let (passed, behind) = mpsc::channel(PASSED_MAX);
+        let tap = Tap {
+            roads: self.clone(),
+            site: site.clone(),
+            dice: Rng::new(1, name),
+            held: VecDeque::new(),
+            passed,
+        };
+        tokio::spawn(tap.run(arriving));
+        behind
+    }
+
+    fn fate(&self, site: &SiteId, message: &Incoming, dice: &mut Rng) -> Fate {
+        let Incoming::Message { topic, .. } = message else { return Fate::Passes };
+        let road = Topic::parse(site, topic).ok().and_then(|it| road_of(&it));
+        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        let fault = road.and_then(|it| standing.get(&it)).copied();
+        drop(standing);
+        // Half of them, as the faults say.
+        match fault.filter(|_| dice.within(0..=1) == 0) {
+            Some(DrillFault::MessagesDropped) => Fate::Lost,
+            Some(DrillFault::MessagesDoubled) => Fate::Doubled,
+            Some(DrillFault::MessagesDelayed) => Fate::Late,
+            Some(_) | None => Fate::Passes,
+        }
+    }
+}
+
+/// The road of a topic; presence is on none, because the broker itself says it.
+fn road_of(topic: &Topic) -> Option<DrillRoad> {
+    match topic {
+        Topic::Gateway(_, GatewayRoad::Command) => Some(DrillRoad::Command),
+        Topic::Gateway(_, GatewayRoad::Outcome) => Some(DrillRoad::Outcome),
+        Topic::Gateway(_, GatewayRoad::Status) => Some(DrillRoad::Status),
+        Topic::Vehicle(_, VehicleRoad::Command) => Some(DrillRoad::VehicleCommand),
+        Topic::Vehicle(_, VehicleRoad::Ack | VehicleRoad::Result) => Some(DrillRoad::VehicleAnswer),
+        Topic::Vehicle(_, VehicleRoad::Heartbeat | VehicleRoad::Telemetry) => Some(DrillRoad::VehicleState),
+        Topic::Vehicle(_, VehicleRoad::Presence) => None,
+        Topic::ControlBeat(_) => Some(DrillRoad::Beat),
+    }
+}
+
+struct Tap {
+    roads: Roads,
+    site: SiteId,
+    dice: Rng,
+    held: VecDeque<(Instant, Incoming)>,
+    passed: mpsc::Sender<Incoming>,
+}
+
+impl Tap {
+    /// Ends with its client or with its reader.
+    async fn run(mut self, mut arriving: mpsc::Receiver<Incoming>) {
+        loop {
+            let due = self.held.iter().map(|(due, _)| *due).min();
+            let goes_on = tokio::select! {
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => self.let_go().await,
+                message = arriving.recv() => match message {
+                    Some(message) => self.take(message).await,
+                    None => false,
+                },
+                () = self.passed.closed() => false,
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    async fn take(&mut self, message: Incoming) -> bool {
+        let fate = self.roads.fate(&self.site, &message, &mut self.dice);
+        let has_room = self.held.len() < HELD_MAX;
+        match fate {
+            Fate::Lost => true,
+            Fate::Late if has_room => {
+                self.held.push_back((Instant::now() + LATE_BY, message));
+                true
+            }
+            Fate::Doubled if has_room => {
+                self.held.push_back((Instant::now() + DOUBLED_AFTER, message.clone()));
+                self.passed.send(message).await.is_ok()
+            }
+            Fate::Passes | Fate::Late | Fate::Doubled => self.passed.send(message).await.is_ok(),
+        }
+    }
+
+    async fn let_go(&mut self) -> bool {
+        let now = Instant::now();
+        let held = std::mem::take(&mut self.held);
+        let (due, held): (VecDeque<_>, VecDeque<_>) = held.into_iter().partition(|(due, _)| *due <= now);
+        self.held = held;
+        for (_, message) in due {
+            if self.passed.send(message).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn beat(n: u8) -> Incoming {
+        let topic = "hoistway/v1/demo/control/A/beat".to_owned();
+        Incoming::Message { topic, payload: Bytes::from(vec![n]) }
+    }
+
+    /// The first `n` messages that come out of a tap into which all beats go at once.
+    async fn through(fault: Option<DrillFault>, n: usize) -> Vec<u8> {
+        let roads = Roads::default();
+        roads.set(DrillRoad::Beat, fault);
+        let (tx, rx) = mpsc::channel(256);
+        let mut behind = roads.tap(&SiteId::try_new("demo").unwrap(), "A", rx);
+        for n in 0..100 {
+            tx.send(beat(n)).await.unwrap();
+        }
+        let mut seen = Vec::new();
+        while seen.len() < n {
+            let Some(Incoming::Message { payload, .. }) = behind.recv().await else { panic!("it ended") };
+            seen.push(payload[0]);
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn half_of_a_road_suffers_as_the_fault_says_and_a_sound_one_does_not() {
+        let all: Vec<u8> = (0..100).collect();
+        let mut dice = Rng::new(1, "A");
+        let (hit, spared): (Vec<u8>, Vec<u8>) = all.iter().partition(|_| dice.within(0..=1) == 0);
+        assert!((30..=70).contains(&hit.len()));
+        let rows = [
+            (None, all.clone()),
+            (Some(DrillFault::MessagesDropped), spared.clone()),
+            (Some(DrillFault::MessagesDoubled), [all.clone(), hit.clone()].concat()),
+            (Some(DrillFault::MessagesDelayed), [spared, hit].concat()),
+        ];
+        for (fault, expected) in rows {
+            assert_eq!(through(fault, expected.len()).await, expected, "{fault:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tap_ends_with_its_client() {
+        let (tx, rx) = mpsc::channel(1);
+        let mut behind = Roads::default().tap(&SiteId::try_new("demo").unwrap(), "A", rx);
+        drop(tx);
+        assert_eq!(behind.recv().await, None);
+    }
+}
