@@ -107,7 +107,8 @@ impl BlindZone {
         let beats = HEARTBEAT_PERIOD.times(u64::from(HEARTBEATS_STEADY));
         _ = writeln!(
             text,
-            "\nA vehicle is trusted after {HEARTBEATS_STEADY} steady heartbeats: {beats} at the most."
+            "\nA radio finds its access point in 1 to 3 s; then a vehicle is trusted after {HEARTBEATS_STEADY} steady \
+             heartbeats,\n{beats} at the most when none is lost."
         );
         text
     }

@@ -1,4 +1,4 @@
-//! The simulated plant: lift PLCs, vehicles and radio, as pure state machines.
+//! The simulated plant, as pure state machines, and the lab that runs whole sites of it in virtual time.
 //!
 //! Knows: the kernel's types. Must not know: any clock, any socket. Time is an argument, chance comes from one seed,
 //! so a run is repeated exactly by its seed and its events. The wire role and virtual time drive the same models.
