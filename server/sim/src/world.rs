@@ -191,8 +191,13 @@ impl World {
         let due = machines.chain(gateways).chain(plant).chain(self.post.due()).min();
         self.now = due.map_or(self.now, |due| self.now.max(due));
         if let Some((place, parcel)) = self.post.take(self.now) {
-            self.n_events += 1;
-            self.deliver(place, parcel);
+            match self.gateway_pause(&parcel) {
+                Some(until) => self.post.hold(until, place, parcel),
+                None => {
+                    self.n_events += 1;
+                    self.deliver(place, parcel);
+                }
+            }
         }
         self.run_timeouts();
         self.drain_plant();

@@ -25,10 +25,6 @@ const KEPT_MAX: usize = 1000;
 
 impl World {
     pub(super) fn deliver(&mut self, place: u64, parcel: Parcel) {
-        if let Some(until) = self.gateway_pause(&parcel) {
-            self.post.hold(until, place, parcel);
-            return;
-        }
         match parcel {
             Parcel::ToNode { node, life, event } => self.node_hears(place, node, life, event),
             Parcel::ToGateway { gateway, command } => {
@@ -99,7 +95,7 @@ impl World {
     }
 
     /// Until when the gateway stands still that should take a parcel.
-    fn gateway_pause(&mut self, parcel: &Parcel) -> Option<Mono> {
+    pub(super) fn gateway_pause(&mut self, parcel: &Parcel) -> Option<Mono> {
         let idx = match parcel {
             Parcel::ToGateway { gateway, .. }
             | Parcel::ReadDone { gateway, .. }
