@@ -13,7 +13,13 @@ use crate::world::{World, WorldConfig};
 
 fn entry(sequence: u64, record: Record) -> Entry {
     let at = Now::of(Mono(0), 0).wall;
-    Entry { sequence: LedgerSequence(sequence), at, node: NodeId::try_new("A").expect("a name"), record }
+    Entry {
+        sequence: LedgerSequence(sequence),
+        at,
+        node: NodeId::try_new("A").expect("a name"),
+        drill: false,
+        record,
+    }
 }
 
 fn session(n: u64) -> SessionId {
