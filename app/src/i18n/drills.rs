@@ -60,23 +60,17 @@ impl Locale {
                 self.pick("PLC 停止扫描,寄存器不再变化。", "The PLC does not scan, and its registers stand still.")
             }
             DrillFault::PlcSlow => self.pick("PLC 每次扫描用时为平时的 5 倍。", "Each scan of the PLC takes five times as long."),
-            DrillFault::SensorLate => {
-                self.pick("轿厢占用信号滞后 3 秒。", "The car's load shows three seconds late.")
-            }
+            DrillFault::SensorLate => self.pick("轿厢占用信号滞后 3 秒。", "The car's load shows three seconds late."),
             DrillFault::PeopleMode => {
                 self.pick("钥匙开关把电梯交给人,小车不能使用。", "The key switch gives the lift to people; no vehicle may use it.")
             }
-            DrillFault::MaintenanceMode => {
-                self.pick("电梯检修,轿厢停住。", "Somebody works on the lift; it stands.")
-            }
+            DrillFault::MaintenanceMode => self.pick("电梯检修,轿厢停住。", "Somebody works on the lift; it stands."),
             DrillFault::FireMode => self.pick("消防召回:轿厢降到最低层并开门。", "Fire recall: the car goes to the lowest stop and opens."),
             DrillFault::EmergencyMode => self.pick("急停按钮按下,轿厢停住。", "An emergency button is pressed; the car stands still."),
             DrillFault::PlcRebooted => {
                 self.pick("PLC 立即重启,手中的指令丢失。", "The PLC starts again at once and loses what it had in hand.")
             }
-            DrillFault::CarCalled => {
-                self.pick("有人立即把轿厢呼到最远的一层。", "Somebody calls the car to the farthest stop.")
-            }
+            DrillFault::CarCalled => self.pick("有人立即把轿厢呼到最远的一层。", "Somebody calls the car to the farthest stop."),
             DrillFault::RadioCut => self.pick("此处无线完全中断,小车失联。", "Nothing passes the radio there; vehicles go silent."),
             DrillFault::RadioThin => self.pick("信号弱,十帧丢三帧。", "The signal is weak, and three of ten frames are lost."),
             DrillFault::RadioInterference => {
