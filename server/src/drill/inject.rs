@@ -115,7 +115,12 @@ impl Hands {
                 let trouble = lift_trouble(drill.fault, for_ms, stop)?;
                 Some(PlantTrouble::Lift { lift: lift.clone(), trouble })
             }
-            place => {
+            place @ (DrillPlace::Site
+            | DrillPlace::Lift(_)
+            | DrillPlace::Vehicle(_)
+            | DrillPlace::Floor(_)
+            | DrillPlace::Gateway(_)
+            | DrillPlace::Road(_)) => {
                 let (place, effect) = (radio_place(place, site)?, radio_effect(drill.fault)?);
                 Some(PlantTrouble::Radio { place, effect, for_ms })
             }
