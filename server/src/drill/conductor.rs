@@ -181,7 +181,7 @@ impl Conductor {
         ended.await.ok_or(DrillRefusal::NotRecorded)
     }
 
-    /// The demonstration stops: what stands is ended and recorded, within [`FINISH_BOUND`].
+    /// The demonstration stops: what stands is ended and recorded, within `FINISH_BOUND`.
     pub async fn finish(&self) {
         for running in self.state().running.values() {
             running.wish.send_replace(Some(DrillEnd::Interrupted));
