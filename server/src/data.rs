@@ -122,6 +122,22 @@ mod tests {
         let first = aside(DateTime::<Utc>::UNIX_EPOCH).unwrap();
         assert_eq!(first, parent.path().join("demo-19700101T000000.000Z"));
         assert_eq!(std::fs::read_to_string(first.join("hoistway.db")).unwrap(), "everything");
-        assert!(!path.exists());
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "an empty folder stands where it was");
+    }
+
+    #[test]
+    fn what_others_wrote_or_hold_is_not_set_aside() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("demo");
+        let refused = || {
+            let held = DataDir::hold(&path, "demo").unwrap();
+            held.set_aside(DateTime::<Utc>::UNIX_EPOCH).unwrap_err().to_string()
+        };
+        let control = DataDir::hold(&path, "control").unwrap();
+        assert!(refused().contains("another process holds control.lock"), "{}", refused());
+        drop(control);
+        std::fs::write(path.join("thesis.txt"), "mine").unwrap();
+        assert!(refused().contains("thesis.txt in it was not written by Hoistway"), "{}", refused());
+        assert_eq!(std::fs::read_to_string(path.join("thesis.txt")).unwrap(), "mine");
     }
 }
