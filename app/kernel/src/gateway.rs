@@ -45,6 +45,8 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// A message could not be understood.
+    MessageRejected,
     /// What became of a write.
     Written {
         /// Which lift.
@@ -118,6 +120,7 @@ pub struct Gateway {
     channels: BTreeMap<LiftId, Channel>,
     vehicles: BTreeSet<VehicleId>,
     messages: u64,
+    messages_rejected: u64,
     next_status: Mono,
     safeguards: Safeguards,
     effects: VecDeque<Effect>,
@@ -137,7 +140,17 @@ impl Gateway {
             plant.vehicles.iter().filter(|(_, it)| it.gateway == id).map(|(v, _)| v.clone()).collect();
         let effects = VecDeque::from([Effect::Persist(marks.clone())]);
         let safeguards = Safeguards::ALL;
-        Self { id, marks, channels, vehicles, messages: 0, next_status: now.mono, safeguards, effects }
+        Self {
+            id,
+            marks,
+            channels,
+            vehicles,
+            messages: 0,
+            messages_rejected: 0,
+            next_status: now.mono,
+            safeguards,
+            effects,
+        }
     }
 
     /// The same gateway under other safeguards than all, for the lab; called right after [`Gateway::new`].
@@ -161,6 +174,7 @@ impl Gateway {
             Event::ReadFailed { lift, reason } => {
                 self.with_channel(&lift, |channel| channel.read_failed(&reason));
             }
+            Event::MessageRejected => self.messages_rejected += 1,
             Event::Written { lift, number, result } => {
                 self.with_channel(&lift, |channel| channel.written(number, result, now));
             }
@@ -205,7 +219,8 @@ impl Gateway {
             let boot = self.marks.boot;
             let epoch = |lift: &LiftId| self.marks.lifts.get(lift).map_or(0, |it| it.epoch);
             let lifts = self.channels.iter().map(|(id, it)| it.reading(boot, epoch(id), now)).collect();
-            let status = GatewayStatus { gateway: self.id.clone(), boot, message: self.messages, lifts };
+            let (message, messages_rejected) = (self.messages, self.messages_rejected);
+            let status = GatewayStatus { gateway: self.id.clone(), boot, message, messages_rejected, lifts };
             self.effects.push_back(Effect::Status(status));
         }
     }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -70,15 +69,9 @@ pub struct PlcLink {
 pub struct Running {
     stop: CancellationToken,
     task: JoinHandle<anyhow::Result<()>>,
-    rejected: Arc<AtomicU64>,
 }
 
 impl Running {
-    /// Messages that could not be understood since the start.
-    pub fn messages_rejected(&self) -> u64 {
-        self.rejected.load(Ordering::Relaxed)
-    }
-
     /// Ends it: outcomes are sent, the connection is closed with a farewell. What is under way in a PLC is found
     /// out at the next start.
     ///
@@ -138,20 +131,10 @@ pub async fn start(
         Some(roads) => roads.tap(&plant.site, id.as_str(), incoming),
         None => incoming,
     };
-    let rejected = Arc::new(AtomicU64::new(0));
     let machine = Gateway::new(id.clone(), &plant, marks, clock::now());
-    let shell = Shell {
-        plant,
-        id,
-        machine,
-        pool: options.pool,
-        buses,
-        link,
-        rejected: Arc::clone(&rejected),
-        logged: BTreeSet::new(),
-    };
+    let shell = Shell { plant, id, machine, pool: options.pool, buses, link, logged: BTreeSet::new() };
     let task = tokio::spawn(shell.run(events, incoming, stop.clone()));
-    Ok(Running { stop, task, rejected })
+    Ok(Running { stop, task })
 }
 
 /// One task per address, for all lifts behind it.
@@ -200,7 +183,6 @@ struct Shell {
     pool: SqlitePool,
     buses: BTreeMap<LiftId, Bus>,
     link: Link,
-    rejected: Arc<AtomicU64>,
     logged: BTreeSet<String>,
 }
 
@@ -238,7 +220,7 @@ impl Shell {
         match decode_for_gateway(&self.plant, &self.id, &topic, &payload) {
             Ok(event) => self.machine.handle(event, clock::now()),
             Err(rejected) => {
-                self.rejected.fetch_add(1, Ordering::Relaxed);
+                self.machine.handle(Event::MessageRejected, clock::now());
                 let text = rejected.to_string();
                 if self.logged.len() < LOGGED_REASONS_MAX && self.logged.insert(text.clone()) {
                     tracing::warn!(gateway = %self.id, "{text}");

@@ -85,6 +85,7 @@ impl VehicleEar {
 pub(super) struct GatewayEar {
     pub(super) boot: u64,
     pub(super) message: u64,
+    pub(super) messages_rejected: u64,
     pub(super) at: Mono,
     /// That it has grown silent is on the screen.
     pub(super) silence_shown: bool,

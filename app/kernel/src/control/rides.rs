@@ -49,11 +49,16 @@ impl Control {
         if !newer {
             return;
         }
-        if last.is_none() {
+        if last.is_none_or(|it| it.messages_rejected != status.messages_rejected) {
             self.touched.insert(Touched::Node);
         }
-        let ear =
-            GatewayEar { boot: status.boot, message: status.message, at: now.mono, silence_shown: false };
+        let ear = GatewayEar {
+            boot: status.boot,
+            message: status.message,
+            messages_rejected: status.messages_rejected,
+            at: now.mono,
+            silence_shown: false,
+        };
         for reading in status.lifts {
             let ours = self.plant.lifts.get(&reading.lift).is_some_and(|it| it.gateway == status.gateway);
             if !ours {

@@ -67,7 +67,8 @@ impl Control {
             id: self.config.node.clone(),
             broker_connected: self.broker_connected,
             ledger_writable: self.ledger_writable(),
-            messages_rejected: self.messages_rejected,
+            messages_rejected: self.messages_rejected
+                + self.gateways.values().map(|it| it.messages_rejected).sum::<u64>(),
             last_rejection: self.last_rejection.clone(),
             drill: self.config.drill,
         }

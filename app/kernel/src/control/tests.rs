@@ -315,7 +315,13 @@ impl Bench {
             connections_lost: 0,
         };
         let gateway = fixture::gateway("G1");
-        let status = GatewayStatus { gateway, boot: 1, message: self.tick, lifts: vec![reading] };
+        let status = GatewayStatus {
+            gateway,
+            boot: 1,
+            message: self.tick,
+            messages_rejected: 0,
+            lifts: vec![reading],
+        };
         self.handle(Event::GatewayStatus(status));
     }
 }

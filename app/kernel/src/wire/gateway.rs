@@ -166,6 +166,9 @@ pub struct GatewayStatus {
     pub boot: u64,
     /// Rises by each message within a boot.
     pub message: u64,
+    /// Messages that it could not understand since its start; 0 of a gateway that does not say.
+    #[serde(default)]
+    pub messages_rejected: u64,
     /// Each of its lifts.
     pub lifts: Vec<LiftReading>,
 }

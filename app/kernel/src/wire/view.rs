@@ -296,7 +296,7 @@ pub struct NodeView {
     pub broker_connected: bool,
     /// The ledger takes entries.
     pub ledger_writable: bool,
-    /// Messages that could not be understood, since this node started.
+    /// Messages that could not be understood: by this node since it started, and by each gateway since that started.
     pub messages_rejected: u64,
     /// Why the last one could not.
     pub last_rejection: Option<String>,

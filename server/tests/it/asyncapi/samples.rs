@@ -243,7 +243,7 @@ pub(super) fn statuses() -> Vec<GatewayStatus> {
         connections_lost: 0,
     };
     let lifts = connections.into_iter().map(reading).collect();
-    vec![GatewayStatus { gateway: name("G1"), boot: 3, message: 1, lifts }]
+    vec![GatewayStatus { gateway: name("G1"), boot: 3, message: 1, messages_rejected: 4, lifts }]
 }
 
 pub(super) fn beats() -> Vec<ControlBeat> {

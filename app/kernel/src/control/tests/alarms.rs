@@ -57,6 +57,17 @@ fn a_silent_vehicle_alarms_after_the_margin_for_roaming() {
     assert_eq!(bench.standing(), []);
 }
 
+/// The bench's own gateway says more than this one message, so it comes between two of them.
+#[test]
+fn what_a_gateway_does_not_understand_is_shown() {
+    let mut bench = Bench::ready();
+    let gateway = fixture::gateway("G1");
+    let (boot, message, messages_rejected) = (2, 1, 3);
+    let status = GatewayStatus { gateway, boot, message, messages_rejected, lifts: Vec::new() };
+    bench.handle(Event::GatewayStatus(status));
+    assert_eq!(bench.node.as_ref().map(|it| it.messages_rejected), Some(3));
+}
+
 #[test]
 fn messages_that_are_not_understood_are_counted_and_alarm_when_many() {
     let mut bench = Bench::ready();

@@ -279,6 +279,12 @@ fn words_of_vehicles_and_gateways_that_the_site_does_not_have_are_dropped() {
     bench.ack(&command, AckVerdict::Accepted);
     bench.handle(Event::Heartbeat(fixture::heartbeat("V9", "H1")));
     let gateway = fixture::gateway("G9");
-    bench.handle(Event::GatewayStatus(GatewayStatus { gateway, boot: 1, message: 1, lifts: Vec::new() }));
+    bench.handle(Event::GatewayStatus(GatewayStatus {
+        gateway,
+        boot: 1,
+        message: 1,
+        messages_rejected: 0,
+        lifts: Vec::new(),
+    }));
     assert_eq!((bench.control.words.len(), bench.control.gateways.len()), (0, 1));
 }
