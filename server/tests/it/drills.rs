@@ -19,6 +19,9 @@ use crate::web::{Control, Web, client};
 /// A fault is seen, or is over, long before this.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// Ports that are lost to somebody else before they are taken.
+const STARTS_MAX: usize = 5;
+
 struct Demo {
     url: String,
     folder: tempfile::TempDir,
@@ -27,7 +30,28 @@ struct Demo {
 }
 
 impl Demo {
+    /// Somebody else may take the free port first; then it is tried again with another.
     async fn start(drills: bool) -> Self {
+        for _ in 0..STARTS_MAX {
+            let demo = Self::begin_run(drills);
+            let ready = demo.until("/readyz", |it| it["degraded"] == json!([]));
+            tokio::select! {
+                _ = ready => return demo,
+                () = demo.died() => {}
+            }
+            let reason = format!("{:#}", demo.ended.await.unwrap().unwrap_err());
+            assert!(reason.contains("listen"), "{reason}");
+        }
+        panic!("no port stayed free");
+    }
+
+    async fn died(&self) {
+        while !self.ended.is_finished() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fn begin_run(drills: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listen = free_address();
         let args = demo::Args {
@@ -41,9 +65,7 @@ impl Demo {
         };
         let stop = CancellationToken::new();
         let ended = tokio::spawn(demo::run(args, stop.clone()));
-        let demo = Self { url: format!("http://{listen}"), folder, stop, ended };
-        demo.until("/readyz", |it| it["degraded"] == json!([])).await;
-        demo
+        Self { url: format!("http://{listen}"), folder, stop, ended }
     }
 
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Response {
