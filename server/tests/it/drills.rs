@@ -33,22 +33,16 @@ impl Demo {
     /// Somebody else may take the free port first; then it is tried again with another.
     async fn start(drills: bool) -> Self {
         for _ in 0..STARTS_MAX {
-            let demo = Self::begin_run(drills);
-            let ready = demo.until("/readyz", |it| it["degraded"] == json!([]));
-            tokio::select! {
-                _ = ready => return demo,
-                () = demo.died() => {}
-            }
-            let reason = format!("{:#}", demo.ended.await.unwrap().unwrap_err());
+            let mut demo = Self::begin_run(drills);
+            let url = demo.url.clone();
+            let ended = tokio::select! {
+                _ = until(&url, "/readyz", |it| it["degraded"] == json!([])) => return demo,
+                ended = &mut demo.ended => ended,
+            };
+            let reason = format!("{:#}", ended.unwrap().unwrap_err());
             assert!(reason.contains("listen"), "{reason}");
         }
         panic!("no port stayed free");
-    }
-
-    async fn died(&self) {
-        while !self.ended.is_finished() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
     }
 
     fn begin_run(drills: bool) -> Self {
@@ -79,22 +73,8 @@ impl Demo {
         .unwrap()
     }
 
-    /// Asks until the answer fits.
     async fn until(&self, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        let give_up = Instant::now() + PATIENCE;
-        let mut last = Value::Null;
-        while Instant::now() < give_up {
-            if let Ok(answer) = client().get(format!("{}{path}", self.url)).send().await
-                && let Ok(body) = answer.json().await
-            {
-                last = body;
-                if fits(&last) {
-                    return last;
-                }
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("{path} never fitted: {last:#}");
+        until(&self.url, path, fits).await
     }
 
     async fn begin(&self, body: Value) -> String {
@@ -111,6 +91,24 @@ impl Demo {
         tokio::time::timeout(PATIENCE, self.ended).await.expect("it ends").unwrap().unwrap();
         self.folder
     }
+}
+
+/// Asks until the answer fits.
+async fn until(url: &str, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    let give_up = Instant::now() + PATIENCE;
+    let mut last = Value::Null;
+    while Instant::now() < give_up {
+        if let Ok(answer) = client().get(format!("{url}{path}")).send().await
+            && let Ok(body) = answer.json().await
+        {
+            last = body;
+            if fits(&last) {
+                return last;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{path} never fitted: {last:#}");
 }
 
 #[tokio::test]
