@@ -8,6 +8,7 @@ pub mod broker;
 pub mod codec;
 mod connection;
 mod driver;
+mod fast;
 mod inbox;
 mod link;
 mod outbox;

@@ -12,13 +12,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use super::connection::{Connection, Message, Receipt, Seen};
+use super::fast::FastWaiting;
 use super::inbox::Inbox;
 use super::link::Tally;
-use super::{Incoming, LinkOptions, Outbox, Publish};
+use super::{Incoming, LinkOptions, Outbox};
 use crate::clock;
 
-/// Fast messages that wait for room on the connection. Beyond it the oldest is dropped and counted.
-const FAST_WAITING_MAX: usize = 256;
 /// Reliable messages without acknowledgement at a time; see `connection::IN_FLIGHT_MAX`.
 const IN_FLIGHT_MAX: usize = 20;
 /// How often deadlines are looked at.
@@ -31,10 +30,8 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// What the handle asks of the task.
 pub(super) enum Order {
-    /// Something new is in the outbox.
+    /// Something new is in the outbox or among the fast messages.
     Wake,
-    /// A fast message.
-    Fast(Publish),
     /// Break the connection without farewell and stay away.
     DropHard,
     /// Connect again.
@@ -68,7 +65,7 @@ pub(super) struct Driver {
     orders: mpsc::Receiver<Order>,
     incoming: mpsc::Sender<Incoming>,
     inbox: Inbox,
-    fast: VecDeque<Publish>,
+    fast: Arc<FastWaiting>,
     acknowledged: Vec<u64>,
     standing: Option<Standing>,
     dropped_hard: bool,
@@ -81,8 +78,7 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn new(
         options: LinkOptions,
-        outbox: Arc<Outbox>,
-        tally: Arc<Tally>,
+        (outbox, tally, fast): (Arc<Outbox>, Arc<Tally>, Arc<FastWaiting>),
         orders: mpsc::Receiver<Order>,
         incoming: mpsc::Sender<Incoming>,
     ) -> Self {
@@ -93,7 +89,7 @@ impl Driver {
             orders,
             incoming,
             inbox: Inbox::default(),
-            fast: VecDeque::new(),
+            fast,
             acknowledged: Vec::new(),
             standing: None,
             dropped_hard: false,
@@ -139,7 +135,6 @@ impl Driver {
     fn take(&mut self, order: Order) {
         match order {
             Order::Wake | Order::Close(_) => {}
-            Order::Fast(publish) => self.queue_fast(publish),
             Order::DropHard => {
                 self.dropped_hard = true;
                 self.disconnected("dropped on purpose");
@@ -151,23 +146,6 @@ impl Driver {
                 self.connect_when_due();
             }
         }
-    }
-
-    fn queue_fast(&mut self, publish: Publish) {
-        if !self.standing.as_ref().is_some_and(|it| it.connected) {
-            self.tally.fast_dropped();
-            return;
-        }
-        if let Some(older) = self.fast.iter_mut().find(|it| it.topic == publish.topic) {
-            *older = publish;
-            self.tally.fast_dropped();
-            return;
-        }
-        if self.fast.len() >= FAST_WAITING_MAX {
-            self.fast.pop_front();
-            self.tally.fast_dropped();
-        }
-        self.fast.push_back(publish);
     }
 
     fn connect_when_due(&mut self) {
@@ -219,6 +197,8 @@ impl Driver {
         if self.told.take().is_some() {
             tracing::info!(client = self.options.client_id, "connected to the broker again");
         }
+        // What was put while the connection broke is worthless now.
+        self.tally.fast_dropped_n(self.fast.clear());
         self.tally.connected(true);
         self.inbox.push_news(Incoming::Connected { session_present });
     }
@@ -237,14 +217,13 @@ impl Driver {
     fn disconnected(&mut self, reason: &str) {
         let was_connected = self.standing.take().is_some_and(|it| it.connected);
         self.inbox.void_receipts();
-        self.tally.fast_dropped_n(self.fast.len());
-        self.fast.clear();
-        let wait = RETRY_FIRST.saturating_mul(1 << self.attempt.min(5)).min(RETRY_LONGEST);
-        self.attempt += 1;
-        self.retry_at = Instant::now() + wait + self.spread(wait);
         if was_connected {
             self.tally.connection_lost();
         }
+        self.tally.fast_dropped_n(self.fast.clear());
+        let wait = RETRY_FIRST.saturating_mul(1 << self.attempt.min(5)).min(RETRY_LONGEST);
+        self.attempt += 1;
+        self.retry_at = Instant::now() + wait + self.spread(wait);
         if self.told.as_deref() != Some(reason) {
             tracing::warn!(client = self.options.client_id, reason, "no connection to the broker");
         }
@@ -308,13 +287,13 @@ impl Driver {
             standing.cursor = sequence;
             standing.handed.push_back(Handed::Reliable(sequence));
         }
-        while let Some(publish) = self.fast.front() {
-            if !standing.connection.try_send(&publish.topic, &publish.payload, publish.retain, None) {
-                return;
+        self.fast.drain_while(|publish| {
+            let sent = standing.connection.try_send(&publish.topic, &publish.payload, publish.retain, None);
+            if sent {
+                standing.handed.push_back(Handed::Fast);
             }
-            standing.handed.push_back(Handed::Fast);
-            self.fast.pop_front();
-        }
+            sent
+        });
     }
 
     async fn close(&mut self) {

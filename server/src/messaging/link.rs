@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::driver::{Driver, Order};
+use super::fast::FastWaiting;
 use super::{Incoming, LinkOptions, Outbox, PAYLOAD_MAX, Publish, PublishError, Road};
 use crate::clock;
 
-/// Orders that wait for the link's task, which never waits long itself. A fast message beyond it is dropped and
-/// counted, a reliable one waits for room.
+/// Orders that wait for the link's task, which never waits long itself.
 const ORDERS_MAX: usize = 1024;
 
 /// One client at the broker. Clones speak for the same client; when the last one is dropped the connection is
@@ -20,6 +20,7 @@ pub struct Link {
     orders: mpsc::Sender<Order>,
     outbox: Arc<Outbox>,
     tally: Arc<Tally>,
+    fast: Arc<FastWaiting>,
 }
 
 /// What was counted since the link was made.
@@ -74,9 +75,11 @@ pub fn connect(options: LinkOptions, outbox: Outbox) -> (Link, mpsc::Receiver<In
     let (orders, orders_rx) = mpsc::channel(ORDERS_MAX);
     let (incoming_tx, incoming) = mpsc::channel(options.incoming_bound.max(1));
     let (outbox, tally) = (Arc::new(outbox), Arc::new(Tally::default()));
-    let driver = Driver::new(options, Arc::clone(&outbox), Arc::clone(&tally), orders_rx, incoming_tx);
+    let fast = Arc::new(FastWaiting::default());
+    let shared = (Arc::clone(&outbox), Arc::clone(&tally), Arc::clone(&fast));
+    let driver = Driver::new(options, shared, orders_rx, incoming_tx);
     tokio::spawn(driver.run());
-    (Link { orders, outbox, tally }, incoming)
+    (Link { orders, outbox, tally, fast }, incoming)
 }
 
 impl Link {
@@ -97,14 +100,16 @@ impl Link {
                 self.outbox.keep(publish, clock::mono()).await?;
                 self.orders.send(Order::Wake).await.map_err(|_| PublishError::Closed)
             }
-            Road::Fast => match self.orders.try_send(Order::Fast(publish)) {
-                Ok(()) => Ok(()),
-                Err(mpsc::error::TrySendError::Full(_)) => {
+            Road::Fast => {
+                if !self.counters().connected || self.fast.put(publish) {
                     self.tally.fast_dropped();
-                    Ok(())
                 }
-                Err(mpsc::error::TrySendError::Closed(_)) => Err(PublishError::Closed),
-            },
+                match self.orders.try_send(Order::Wake) {
+                    // With a full queue the task is awake anyway.
+                    Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
+                    Err(mpsc::error::TrySendError::Closed(_)) => Err(PublishError::Closed),
+                }
+            }
         }
     }
 
