@@ -115,6 +115,7 @@ pub(crate) fn snapshot() -> Snapshot {
             raised_at: at(-2),
         }],
         drills: vec![],
+        nodes: vec![],
     }
 }
 

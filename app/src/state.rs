@@ -8,7 +8,7 @@ use kernel::ids::{AlarmId, LedgerSequence, LiftId, NodeId, TaskId, VehicleId};
 use kernel::plant::Plant;
 use kernel::wire::drill::DrillView;
 use kernel::wire::live::{Change, Delta, Snapshot, Tick};
-use kernel::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
+use kernel::wire::view::{AlarmView, LiftView, NodeView, PeerView, TaskView, VehicleView};
 
 /// The newest state of each entity.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,7 @@ pub(crate) struct Site {
     pub(crate) tasks: BTreeMap<TaskId, TaskView>,
     pub(crate) alarms: BTreeMap<AlarmId, AlarmView>,
     pub(crate) drills: Vec<DrillView>,
+    pub(crate) peers: Vec<PeerView>,
 }
 
 impl Site {
@@ -37,6 +38,7 @@ impl Site {
             tasks: snapshot.tasks.into_iter().map(|it| (it.id.clone(), it)).collect(),
             alarms: snapshot.alarms.into_iter().map(|it| (it.id.clone(), it)).collect(),
             drills: snapshot.drills,
+            peers: snapshot.nodes,
         }
     }
 
@@ -79,6 +81,7 @@ impl Site {
                 self.alarms.remove(&id);
             }
             Change::Drills(drills) => self.drills = drills,
+            Change::Nodes(peers) => self.peers = peers,
         }
     }
 }

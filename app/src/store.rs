@@ -11,7 +11,7 @@ use kernel::ids::{AlarmId, LedgerSequence, LiftId, NodeId, TaskId, VehicleId};
 use kernel::plant::Plant;
 use kernel::wire::drill::DrillView;
 use kernel::wire::live::{Delta, Snapshot, Tick};
-use kernel::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
+use kernel::wire::view::{AlarmView, LiftView, NodeView, PeerView, TaskView, VehicleView};
 use leptos::prelude::*;
 
 use crate::state::Site;
@@ -34,6 +34,8 @@ pub(crate) struct Store {
     pub(crate) alarms: RwSignal<Entities<AlarmId, AlarmView>>,
     /// Those that stand and those that ended last, the oldest first.
     pub(crate) drills: RwSignal<Vec<DrillView>>,
+    /// All control nodes that ever took part.
+    pub(crate) peers: RwSignal<Vec<PeerView>>,
 }
 
 impl Store {
@@ -49,6 +51,7 @@ impl Store {
             tasks: RwSignal::new(entities(&site.tasks)),
             alarms: RwSignal::new(entities(&site.alarms)),
             drills: RwSignal::new(site.drills.clone()),
+            peers: RwSignal::new(site.peers.clone()),
             site: StoredValue::new(site),
         }
     }
@@ -76,6 +79,7 @@ impl Store {
             set_changed(self.server_time, &site.server_time);
             set_changed(self.nodes, &site.nodes);
             set_changed(self.drills, &site.drills);
+            set_changed(self.peers, &site.peers);
             sync(self.vehicles, &site.vehicles);
             sync(self.lifts, &site.lifts);
             sync(self.tasks, &site.tasks);

@@ -44,7 +44,7 @@ use self::rides::{Watch, Words};
 use self::tasks::Delivery;
 use self::voice::Voice;
 
-pub use self::book::{Book, ENDED_TASKS_MAX, KeyUse, LinkBook, SessionBook, TaskBook};
+pub use self::book::{Book, ENDED_TASKS_MAX, KeyUse, LinkBook, NodeBook, NodeEnd, SessionBook, TaskBook};
 pub use self::drills::ENDED_DRILLS_MAX;
 
 /// Names a request of the shell that waits for an answer.
@@ -338,7 +338,7 @@ impl Control {
         self.started = now.mono;
         self.next_beat = now.mono;
         self.touch_everything();
-        let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
+        let run = self.book.run_of(&self.config.node) + 1;
         self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);
         self.look(now);
     }
@@ -430,7 +430,7 @@ impl Control {
 
     /// The start was not stored: asks again.
     fn drive_start(&mut self, now: Now) {
-        let run = self.book.runs.get(&self.config.node).copied().unwrap_or_default() + 1;
+        let run = self.book.run_of(&self.config.node) + 1;
         self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);
     }
 }

@@ -24,6 +24,8 @@ pub mod task;
 
 pub mod wire;
 
+pub mod ledger;
+
 pub mod control;
 pub mod gateway;
 

@@ -222,6 +222,7 @@ impl State {
             Change::Alarm(view) => self.shown.put_alarm(view),
             Change::AlarmGone(id) => self.shown.remove_alarm(&id),
             Change::Drills(drills) => self.shown.put_drills(drills),
+            Change::Nodes(nodes) => self.shown.put_nodes(nodes),
         }
     }
 
@@ -266,6 +267,7 @@ impl State {
             tasks,
             alarms: self.alarms(),
             drills: self.shown.drills.clone(),
+            nodes: self.shown.nodes.clone(),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use kernel::ids::{AlarmId, LiftId, TaskId, VehicleId};
 use kernel::wire::drill::DrillView;
 use kernel::wire::live::Change;
-use kernel::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
+use kernel::wire::view::{AlarmView, LiftView, NodeView, PeerView, TaskView, VehicleView};
 
 /// Tombstones that the log keeps. At ten ended tasks a second a browser may be away for more than a minute.
 pub(super) const GONE_KEPT: usize = 1024;
@@ -27,6 +27,7 @@ enum Key {
     Task(TaskId),
     Alarm(AlarmId),
     Drills,
+    Nodes,
 }
 
 /// How soon a change is shown.
@@ -47,6 +48,7 @@ pub(super) struct Shown {
     pub(super) tasks: BTreeMap<TaskId, TaskView>,
     pub(super) alarms: BTreeMap<AlarmId, AlarmView>,
     pub(super) drills: Vec<DrillView>,
+    pub(super) nodes: Vec<PeerView>,
     revision: Revision,
     at_once: Log,
     paced: Log,
@@ -77,6 +79,7 @@ impl Shown {
             tasks: BTreeMap::new(),
             alarms: BTreeMap::new(),
             drills: Vec::new(),
+            nodes: Vec::new(),
             revision: 0,
             at_once: Log::default(),
             paced: Log::default(),
@@ -127,6 +130,13 @@ impl Shown {
         if self.drills != drills {
             self.drills = drills;
             self.note(Pace::AtOnce, Key::Drills, Presence::Stands);
+        }
+    }
+
+    pub(super) fn put_nodes(&mut self, nodes: Vec<PeerView>) {
+        if self.nodes != nodes {
+            self.nodes = nodes;
+            self.note(Pace::AtOnce, Key::Nodes, Presence::Stands);
         }
     }
 
@@ -184,6 +194,7 @@ impl Shown {
             (Key::Alarm(id), Presence::Gone) => Some(Change::AlarmGone(id.clone())),
             (Key::Node, _) => Some(Change::Node(self.node.clone())),
             (Key::Drills, _) => Some(Change::Drills(self.drills.clone())),
+            (Key::Nodes, _) => Some(Change::Nodes(self.nodes.clone())),
             (Key::Vehicle(id), _) => self.vehicles.get(id).cloned().map(Change::Vehicle),
             (Key::Lift(id), _) => self.lifts.get(id).cloned().map(Change::Lift),
             (Key::Task(id), Presence::Stands) => self.tasks.get(id).cloned().map(Change::Task),

@@ -302,7 +302,7 @@ async fn restore(shell: &ControlShell) -> anyhow::Result<(Control, u64)> {
             plant.site
         );
     }
-    let run = machine.book().runs.get(node).copied().unwrap_or_default() + 1;
+    let run = machine.book().run_of(node) + 1;
     tracing::info!(entries = after.0, run, "the ledger is taken in");
     Ok((machine, run))
 }

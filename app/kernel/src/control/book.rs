@@ -10,6 +10,7 @@ use crate::ids::{
     AlarmId, CommandId, FloorId, Generation, LedgerSequence, LiftId, NodeId, OrderId, SessionId, SiteId,
     StationId, TaskId, VehicleId,
 };
+use crate::ledger::{Row, Rows};
 use crate::task::{ResumePoint, TaskEvent, TaskState};
 use crate::wire::drill::DrillView;
 use crate::wire::ledger::{Entry, Record, SessionPhase};
@@ -27,8 +28,10 @@ pub struct Book {
     pub sequence: LedgerSequence,
     /// Whose ledger it is; none before the first start.
     pub site: Option<SiteId>,
-    /// How often each node has started.
-    pub runs: BTreeMap<NodeId, u64>,
+    /// The nodes that ever started.
+    pub nodes: BTreeMap<NodeId, NodeBook>,
+    /// What conditional writes rest on.
+    pub rows: Rows,
     /// The highest number in an order's name that each node has given.
     pub numbered: BTreeMap<NodeId, u64>,
     /// Open tasks, and the [`ENDED_TASKS_MAX`] that ended last.
@@ -49,6 +52,26 @@ pub struct Book {
     pub alarms: BTreeMap<AlarmId, (Alarm, DateTime<Utc>)>,
     /// Those that stand and those that ended last, the oldest first.
     pub drills: VecDeque<DrillView>,
+}
+
+/// A node as the ledger has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeBook {
+    /// Its last run.
+    pub run: u64,
+    /// How that ended; none while it counts.
+    pub end: Option<NodeEnd>,
+    /// When it began or ended.
+    pub since: DateTime<Utc>,
+}
+
+/// How a run of a node ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeEnd {
+    /// By itself, in good order.
+    Stopped,
+    /// Others found it silent.
+    Lost,
 }
 
 /// A task as the ledger has it.
@@ -210,6 +233,7 @@ impl Book {
     /// An entry is a fact; one that does not fit changes nothing, and the text says what does not fit.
     pub fn apply(&mut self, entry: &Entry) -> Result<Vec<Touched>, String> {
         self.sequence = entry.sequence;
+        self.rows.apply(&entry.node, &entry.record);
         match &entry.record {
             Record::NodeStarted { run, site } => {
                 if let Some(known) = self.site.as_ref().filter(|known| *known != site) {
@@ -218,9 +242,11 @@ impl Book {
                     ));
                 }
                 self.site = Some(site.clone());
-                self.runs.insert(entry.node.clone(), *run);
+                self.nodes.insert(entry.node.clone(), NodeBook { run: *run, end: None, since: entry.at });
                 Ok(vec![Touched::Node])
             }
+            Record::NodeStopped { run } => Ok(self.end_run(entry, &entry.node, *run, NodeEnd::Stopped)),
+            Record::NodeLost { node, run } => Ok(self.end_run(entry, node, *run, NodeEnd::Lost)),
             Record::OrderPlaced { order, task, idempotency_key, fingerprint } => {
                 if self.tasks.contains_key(task) {
                     return Err(format!("there is a task {task} already"));
@@ -247,7 +273,7 @@ impl Book {
             Record::SessionRequested { session, lift, task, vehicle, from, to } => {
                 Ok(self.request_session(entry, session, lift, task, vehicle, (from, to)))
             }
-            Record::SessionChanged { session, phase, generation } => {
+            Record::SessionChanged { session, phase, generation, lift: _ } => {
                 self.change_session(entry, session, *phase, *generation)
             }
             Record::AlarmRaised { alarm } => {
@@ -262,6 +288,18 @@ impl Book {
             Record::DrillStarted { drill } => Ok(self.begin_drill(entry, drill)),
             Record::DrillEnded { drill, end } => self.end_drill(entry, drill, *end),
         }
+    }
+
+    fn end_run(&mut self, entry: &Entry, node: &NodeId, run: u64, end: NodeEnd) -> Vec<Touched> {
+        if let Some(book) = self.nodes.get_mut(node).filter(|it| it.run == run) {
+            (book.end, book.since) = (Some(end), entry.at);
+        }
+        vec![Touched::Node]
+    }
+
+    /// The last run of a node; 0 of one that never started.
+    pub fn run_of(&self, node: &NodeId) -> u64 {
+        self.nodes.get(node).map_or(0, |it| it.run)
     }
 
     /// The session that a lift serves now.
@@ -431,8 +469,11 @@ impl Book {
 
     fn forget(&mut self) {
         while self.ended.len() > ENDED_TASKS_MAX {
-            let Some(task) = self.ended.pop_front().and_then(|id| self.tasks.remove(&id)) else { continue };
+            let Some(id) = self.ended.pop_front() else { continue };
+            self.rows.forget(&Row::Claim(id.clone()));
+            let Some(task) = self.tasks.remove(&id) else { continue };
             self.keys.remove(&task.idempotency_key);
+            self.rows.forget(&Row::Key(task.idempotency_key));
         }
     }
 }

@@ -67,6 +67,8 @@ impl Control {
             }
             Record::LinkOpened { vehicle, .. } => self.open_link(vehicle, now),
             Record::SessionChanged { .. }
+            | Record::NodeStopped { .. }
+            | Record::NodeLost { .. }
             | Record::TaskChanged { .. }
             | Record::OrderPlaced { .. }
             | Record::TaskClaimed { .. }

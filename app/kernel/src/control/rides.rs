@@ -122,7 +122,8 @@ impl Control {
             None => self.next_in_line(lift, now),
         };
         let Some((session, phase, generation)) = change else { return };
-        let record = Record::SessionChanged { session: session.id.clone(), phase, generation };
+        let record =
+            Record::SessionChanged { session: session.id.clone(), phase, generation, lift: lift.clone() };
         self.propose(now, vec![Lock::Lift(lift.clone())], vec![record]);
     }
 

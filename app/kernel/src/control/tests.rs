@@ -261,7 +261,7 @@ impl Bench {
             Change::Alarm(view) => drop(self.alarms.insert(view.id.clone(), view)),
             Change::AlarmGone(id) => drop(self.alarms.remove(&id)),
             Change::Drills(drills) => self.drills = drills,
-            Change::Order(_) => {}
+            Change::Order(_) | Change::Nodes(_) => {}
         }
     }
 

@@ -41,6 +41,19 @@ pub enum Record {
         /// For which site: a ledger belongs to one.
         site: SiteId,
     },
+    /// A node ends in good order: its tasks are free for others at once.
+    NodeStopped {
+        /// Which run of the node.
+        run: u64,
+    },
+    /// Another node has not been heard of for too long. That run of it counts no more: whatever it still proposes is
+    /// refused, and its tasks are free for others.
+    NodeLost {
+        /// Who.
+        node: NodeId,
+        /// Which run of it.
+        run: u64,
+    },
     /// An order is accepted; its task begins in `created`.
     OrderPlaced {
         /// As accepted.
@@ -109,6 +122,8 @@ pub enum Record {
         phase: SessionPhase,
         /// Of the session on its lift, set when granted.
         generation: Generation,
+        /// Its lift: a grant moves the lift's row.
+        lift: LiftId,
     },
     /// A person has to act.
     AlarmRaised {

@@ -10,11 +10,11 @@ use crate::ids::{AlarmId, LedgerSequence, NodeId, TaskId};
 use crate::plant::Plant;
 use crate::time::Millis;
 use crate::wire::drill::DrillView;
-use crate::wire::view::{AlarmView, LiftView, NodeView, OrderView, TaskView, VehicleView};
+use crate::wire::view::{AlarmView, LiftView, NodeView, OrderView, PeerView, TaskView, VehicleView};
 
 /// Version of the stream. Postcard is positional, so any change of a type raises it, and a browser of another
 /// version reloads itself.
-pub const LIVE_VERSION: u16 = 2;
+pub const LIVE_VERSION: u16 = 3;
 
 /// A tick comes this often.
 pub const TICK_PERIOD: Millis = Millis::seconds(1);
@@ -73,6 +73,8 @@ pub struct Snapshot {
     pub alarms: Vec<AlarmView>,
     /// Those that stand and those that ended last, the oldest first. Empty outside a drill run.
     pub drills: Vec<DrillView>,
+    /// All control nodes that ever took part, by name.
+    pub nodes: Vec<PeerView>,
 }
 
 /// Ended tasks in a snapshot.
@@ -112,6 +114,8 @@ pub enum Change {
     AlarmGone(AlarmId),
     /// All drills that are shown.
     Drills(Vec<DrillView>),
+    /// All control nodes that ever took part, by name.
+    Nodes(Vec<PeerView>),
 }
 
 /// The server lives.

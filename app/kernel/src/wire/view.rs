@@ -19,6 +19,42 @@ use crate::wire::ledger::SessionPhase;
 use crate::wire::rest::TransportOrder;
 use crate::wire::vehicle::{Place, WorkState};
 
+/// A control node as the ledger tells of it: the same on every node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PeerView {
+    /// Its name.
+    pub id: NodeId,
+    /// Its last run, from 1.
+    pub run: u64,
+    /// Whether that run counts.
+    pub standing: NodeStanding,
+    /// Version of its program, as it last said.
+    pub version: Option<String>,
+    /// When it began or ended, or has been silent.
+    pub since: DateTime<Utc>,
+    /// When it last said in the ledger that it lives, by its own wall clock.
+    pub heard_at: Option<DateTime<Utc>>,
+    /// Open tasks that it claims.
+    pub tasks: u32,
+}
+
+/// Whether a control node counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum NodeStanding {
+    /// It takes part.
+    Running,
+    /// It was not heard of lately; when that lasts, its tasks are taken over.
+    Silent,
+    /// It ended in good order and handed its tasks over.
+    Stopped,
+    /// It was taken for dead; its tasks are taken over.
+    Lost,
+}
+
 /// An order and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

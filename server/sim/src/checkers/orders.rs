@@ -50,6 +50,8 @@ impl LineWatch {
             }
             Record::SessionChanged { .. }
             | Record::NodeStarted { .. }
+            | Record::NodeStopped { .. }
+            | Record::NodeLost { .. }
             | Record::OrderPlaced { .. }
             | Record::TaskClaimed { .. }
             | Record::VehicleAssigned { .. }

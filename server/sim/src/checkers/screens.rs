@@ -24,6 +24,7 @@ enum Thing {
     Task(TaskId),
     Alarm(AlarmId),
     Drills,
+    Peers,
 }
 
 impl Screen {
@@ -60,6 +61,7 @@ fn about(change: &Change) -> (Thing, bool) {
         Change::Alarm(view) => (Thing::Alarm(view.id.clone()), false),
         Change::AlarmGone(id) => (Thing::Alarm(id.clone()), true),
         Change::Drills(_) => (Thing::Drills, false),
+        Change::Nodes(_) => (Thing::Peers, false),
     }
 }
 

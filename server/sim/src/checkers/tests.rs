@@ -45,8 +45,12 @@ fn who_is_overtaken_four_times_is_found() {
         from: fixture::floor("F1"),
         to: fixture::floor("F2"),
     };
-    let changed =
-        |n: u64, phase| Record::SessionChanged { session: session(n), phase, generation: Default::default() };
+    let changed = |n: u64, phase| Record::SessionChanged {
+        session: session(n),
+        phase,
+        generation: Default::default(),
+        lift: fixture::lift("L1"),
+    };
     checkers.recorded(Mono(0), &entry(1, requested(1)), &sim);
     for n in 2..=5 {
         assert_eq!(found(&checkers), [], "overtaken {} times", n - 2);

@@ -70,6 +70,8 @@ impl Coverage {
             Record::TaskChanged { .. }
             | Record::SessionChanged { .. }
             | Record::NodeStarted { .. }
+            | Record::NodeStopped { .. }
+            | Record::NodeLost { .. }
             | Record::OrderPlaced { .. }
             | Record::TaskClaimed { .. }
             | Record::VehicleAssigned { .. }
