@@ -10,6 +10,7 @@ mod drills;
 mod ears;
 mod ledger;
 mod links;
+mod nodes;
 mod orders;
 mod rides;
 mod show;
@@ -24,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::drill::{Drill, DrillEnd};
 use crate::ids::{AlarmId, DrillId, GatewayId, LiftId, NodeId, OrderId, SessionId, TaskId, VehicleId};
 use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
+use crate::ledger::{Conflict, Guard, Presence};
 use crate::plant::Plant;
 use crate::safeguard::Safeguards;
 use crate::task::TaskEvent;
@@ -39,13 +41,15 @@ use crate::wire::view::LiftCommandView;
 use self::alarms::Rejections;
 use self::book::Touched;
 use self::ears::{GatewayEar, LiftEar, VehicleEar};
-use self::orders::PendingOrder;
+use self::nodes::{Leaving, PeerEar};
+use self::orders::{Contested, PendingOrder};
 use self::rides::{Watch, Words};
 use self::tasks::Delivery;
 use self::voice::Voice;
 
-pub use self::book::{Book, ENDED_TASKS_MAX, KeyUse, LinkBook, NodeBook, NodeEnd, SessionBook, TaskBook};
+pub use self::book::{Book, ENDED_TASKS_MAX, KeyUse, LinkBook, SessionBook, TaskBook};
 pub use self::drills::ENDED_DRILLS_MAX;
+pub use self::nodes::{NodeBook, NodeEnd};
 
 /// Names a request of the shell that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,6 +87,22 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// A proposal was not stored, since the ledger has moved on. What it rests on comes as [`Event::Followed`].
+    Conflicted {
+        /// Which.
+        batch: BatchId,
+        /// The first guard that did not hold.
+        conflict: Conflict,
+    },
+    /// Other nodes appended. With [`Event::Appended`] every entry comes once, in ledger order.
+    Followed {
+        /// As stored.
+        entries: Vec<Entry>,
+    },
+    /// The ledger was read: what each node last said of itself. Each second, as long as the ledger answers.
+    Peers(Vec<Presence>),
+    /// The node is to end: it hands its tasks over. Answered by [`Effect::Left`].
+    StopRequested,
     /// The lease store granted.
     LeaseGranted {
         /// Which request.
@@ -114,6 +134,8 @@ pub enum Event {
         /// Connected.
         online: bool,
     },
+    /// A command that some node sent to a lift, this one included, as it was heard on the gateway's road.
+    Overheard(Box<LiftCommand>),
     /// A gateway tells what became of a command.
     Outcome(Outcome),
     /// A gateway tells its state.
@@ -152,7 +174,20 @@ pub enum Effect {
         batch: BatchId,
         /// What happened, in order.
         records: Vec<Record>,
+        /// What must still hold in the ledger: otherwise nothing of it is stored.
+        guards: Vec<Guard>,
     },
+    /// Say in the ledger that this node lives, and bring back who else says so.
+    Attend {
+        /// Which run.
+        run: u64,
+        /// Rises by each word.
+        beat: u64,
+    },
+    /// This node's run is over: the process may end.
+    Left,
+    /// Another process has started under this node's name.
+    Superseded,
     /// Answer a request.
     Answer {
         /// Which.
@@ -234,6 +269,7 @@ enum Lock {
     Lift(LiftId),
     Alarm(AlarmId),
     Drills,
+    Peer(NodeId),
 }
 
 /// One control node.
@@ -255,6 +291,10 @@ pub struct Control {
     reported: BTreeMap<TaskId, VecDeque<TaskEvent>>,
     locks: BTreeMap<BatchId, Vec<Lock>>,
     pending_orders: BTreeMap<BatchId, PendingOrder>,
+    contested: Vec<Contested>,
+    peers: BTreeMap<NodeId, PeerEar>,
+    peers_read_at: Option<Mono>,
+    leaving: Leaving,
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
     batches: u64,
     nonces: u64,
@@ -265,6 +305,8 @@ pub struct Control {
     next_beat: Mono,
     next_look: Mono,
     ledger_paused_until: Option<Mono>,
+    /// After a conflict: nothing that rests on what this node knows is proposed before it was followed.
+    behind_until: Option<Mono>,
     broker_connected: bool,
     messages_rejected: u64,
     rejections: Rejections,
@@ -296,6 +338,10 @@ impl Control {
             reported: BTreeMap::new(),
             locks: BTreeMap::new(),
             pending_orders: BTreeMap::new(),
+            contested: Vec::new(),
+            peers: BTreeMap::new(),
+            peers_read_at: None,
+            leaving: Leaving::No,
             spoken: BTreeMap::new(),
             batches: 0,
             nonces: 0,
@@ -306,6 +352,7 @@ impl Control {
             next_beat: Mono(0),
             next_look: Mono(0),
             ledger_paused_until: None,
+            behind_until: None,
             broker_connected: false,
             messages_rejected: 0,
             rejections: Rejections::default(),
@@ -351,6 +398,10 @@ impl Control {
             }
             Event::Appended { batch, entries } => self.appended(batch, &entries, now),
             Event::AppendFailed { batch, reason } => self.append_failed(batch, &reason, now),
+            Event::Conflicted { batch, conflict } => self.conflicted(batch, &conflict, now),
+            Event::Followed { entries } => self.followed(&entries, now),
+            Event::Peers(peers) => self.peers_heard(peers, now),
+            Event::StopRequested => self.stop_requested(),
             Event::LeaseGranted { nonce, lease } => self.lease_granted(nonce, lease, now),
             Event::LeaseRefused { nonce, lift, reason: _ } => self.lease_refused(nonce, &lift, now),
             Event::Acknowledged(ack) => self.acknowledged(&ack),
@@ -358,6 +409,7 @@ impl Control {
             Event::Heartbeat(heartbeat) => self.heartbeat_heard(heartbeat, now),
             Event::Telemetry(telemetry) => self.telemetry_heard(telemetry, now),
             Event::Presence { vehicle, online } => self.presence_heard(&vehicle, online),
+            Event::Overheard(command) => self.overheard(&command, now),
             Event::Outcome(outcome) => self.outcome_heard(&outcome, now),
             Event::GatewayStatus(status) => self.gateway_heard(status, now),
             Event::Broker { connected } => {
@@ -414,8 +466,15 @@ impl Control {
             self.beats += 1;
             let beat = ControlBeat { node: self.config.node.clone(), beat: self.beats };
             self.effects.push_back(Effect::Beat(beat));
+            if self.run > 0 {
+                self.effects.push_back(Effect::Attend { run: self.run, beat: self.beats });
+            }
         }
-        if self.run > 0 {
+        self.drive_contested(now);
+        if self.leaving != Leaving::No {
+            self.drive_leaving(now);
+        } else if self.run > 0 {
+            self.drive_nodes(now);
             self.drive_links(now);
             self.drive_tasks(now);
             self.drive_lifts(now);

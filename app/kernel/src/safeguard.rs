@@ -48,11 +48,15 @@ pub enum Safeguard {
     Reconciliation,
     /// Control: a heartbeat brings what a lost result would have said (C8).
     HeartbeatResults,
+    /// Ledger: a proposal that rests on what has moved is refused (C16).
+    ConditionalWrites,
+    /// Control: the tasks of a node that is gone are taken over (C16).
+    Takeover,
 }
 
 impl Safeguard {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -74,6 +78,8 @@ impl Safeguard {
         Self::OneSession,
         Self::Reconciliation,
         Self::HeartbeatResults,
+        Self::ConditionalWrites,
+        Self::Takeover,
     ];
 
     /// Its name on the command line of the lab.
@@ -100,6 +106,8 @@ impl Safeguard {
             Self::OneSession => "one-session",
             Self::Reconciliation => "reconciliation",
             Self::HeartbeatResults => "heartbeat-results",
+            Self::ConditionalWrites => "conditional-writes",
+            Self::Takeover => "takeover",
         }
     }
 }

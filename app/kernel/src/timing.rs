@@ -48,6 +48,17 @@ pub fn redelivery_wait(attempt: u8) -> Millis {
     doubled.min(REDELIVERY_WAIT_MAX)
 }
 
+/// A node whose word in the ledger did not change for so long is shown as silent: three words.
+pub const PEER_SILENT_AFTER: Millis = Millis::seconds(3);
+/// After so long it is taken for lost, so that its tasks go on within 10 s (C16): two words more, since a commit may
+/// take seconds on a busy disk.
+pub const PEER_LOST_AFTER: Millis = Millis::seconds(5);
+/// A node that has not read the others' words for so long cannot tell who is silent, and begins to count anew.
+pub const PEER_READ_GAP_MAX: Millis = Millis::seconds(3);
+/// After a conflict nothing that rests on the same knowledge is proposed before the ledger was followed, at most so
+/// long: the poll behind its notifications.
+pub const FOLLOW_POLL: Millis = Millis(250);
+
 /// Period of a vehicle's heartbeat (C8: 0.5 to 2 s).
 pub const HEARTBEAT_PERIOD: Millis = Millis(500);
 /// So many missing heartbeats make a vehicle silent (C9).

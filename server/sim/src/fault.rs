@@ -40,6 +40,13 @@ pub enum FaultKind {
         /// It is away for so long.
         for_ms: Millis,
     },
+    /// A node is asked to stop, hands over, and is started again.
+    NodeStopped {
+        /// Which.
+        node: NodeId,
+        /// It is away for so long after it has ended.
+        for_ms: Millis,
+    },
     /// A gateway dies, and is started again.
     GatewayKilled {
         /// Which.

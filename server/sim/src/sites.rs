@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::ids::{FloorId, GatewayId, InvalidName, LiftId, PointId, SiteId, StationId, VehicleId};
+use kernel::ids::{FloorId, GatewayId, InvalidName, LiftId, NodeId, PointId, SiteId, StationId, VehicleId};
 use kernel::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
@@ -95,6 +95,14 @@ fn lay(
         x_mm += i64::try_from(STEP_MM).unwrap_or_default();
         last = Some(id);
     }
+}
+
+/// Control nodes A, B, C … for a site.
+///
+/// # Errors
+/// More than there are letters.
+pub fn nodes(count: u8) -> Result<Vec<NodeId>, InvalidName> {
+    (0..count).map(|n| NodeId::try_new(&char::from(b'A'.saturating_add(n)).to_string())).collect()
 }
 
 fn lift(l: u8, shape: SiteShape, gateway: &GatewayId) -> Result<(LiftId, Lift), InvalidName> {

@@ -8,6 +8,7 @@ mod config;
 mod coverage;
 mod deliver;
 mod faults;
+mod ledger;
 mod machine;
 mod perform;
 mod plant_away;
@@ -35,6 +36,7 @@ use crate::fault::{PlcLinkEffect, Road, RoadEffect};
 use crate::kept::KeptPlant;
 use crate::plant::{SimEvent, SimPlant, SimSeed};
 use crate::rng::Rng;
+use ledger::SharedLedger;
 use machine::{Clock, GatewayMachine, NodeMachine};
 use plant_away::plant_disk;
 use post::{Parcel, Post};
@@ -72,6 +74,8 @@ struct RoadTrouble {
 struct Placing {
     planned: PlannedOrder,
     accepted: Option<kernel::ids::OrderId>,
+    /// How often it was asked for.
+    n_asked: usize,
 }
 
 /// A site in virtual time.
@@ -86,7 +90,7 @@ pub struct World {
     plant_away: bool,
     /// What the plant made durable, in a world that kills it.
     plant_disk: Option<KeptPlant>,
-    ledger: Vec<Entry>,
+    ledger: SharedLedger,
     ledger_away: Option<Mono>,
     store: LeaseStore,
     post: Post,
@@ -110,7 +114,11 @@ impl World {
         let mut sim = SimPlant::new(&config.plant, SimSeed { seed: config.seed, boot: 0 }, START);
         sim.set_plcs(config.intake, config.scan);
         sim.take_safeguards(config.safeguards);
-        let orders = config.orders.iter().map(|it| Placing { planned: it.clone(), accepted: None }).collect();
+        let orders = config
+            .orders
+            .iter()
+            .map(|it| Placing { planned: it.clone(), accepted: None, n_asked: 0 })
+            .collect();
         let mut world = Self {
             now: START,
             nodes: Vec::new(),
@@ -118,7 +126,7 @@ impl World {
             sim,
             plant_away: false,
             plant_disk: plant_disk(&config),
-            ledger: Vec::new(),
+            ledger: SharedLedger::default(),
             ledger_away: None,
             store: LeaseStore::default(),
             post: Post::default(),
@@ -144,7 +152,14 @@ impl World {
         let steady = self.config.safeguards.holds(Safeguard::SteadyClock);
         for id in self.config.nodes.clone() {
             let clock = self.draw_clock(steady);
-            self.nodes.push(NodeMachine { id, clock, control: None, life: 0 });
+            self.nodes.push(NodeMachine {
+                id,
+                clock,
+                control: None,
+                life: 0,
+                n_followed: 0,
+                leaves_for: None,
+            });
             self.start_node(self.nodes.len() - 1);
         }
         for id in self.config.plant.gateways.clone() {
@@ -251,7 +266,7 @@ impl World {
 
     /// The ledger from its first entry.
     pub fn ledger(&self) -> &[Entry] {
-        &self.ledger
+        self.ledger.entries()
     }
 
     /// A node, while it is up.
@@ -322,9 +337,11 @@ impl World {
         let Some(node) = self.nodes.get_mut(idx) else { return };
         let mut control =
             Control::new(NodeConfig { node: node.id.clone(), drill: false }, plant).under(safeguards);
-        let misfit = self.ledger.iter().find_map(|entry| control.restore(entry).err());
+        let misfit = self.ledger.entries().iter().find_map(|entry| control.restore(entry).err());
         control.start(node.clock.stamp(now));
         node.life += 1;
+        node.n_followed = self.ledger.n_batches();
+        node.leaves_for = None;
         node.control = Some(control);
         let id = node.id.clone();
         self.note(|| format!("node {id} starts"));

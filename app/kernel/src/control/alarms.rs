@@ -67,16 +67,29 @@ impl Control {
             .collect();
         for (id, kind, subject) in known {
             let stands = standing.remove(&(kind, subject.clone())).is_some();
-            if !stands && self.can_tell(kind, &subject, now) {
+            if !stands && self.keeps(&subject, now) && self.can_tell(kind, &subject, now) {
                 let record = Record::AlarmCleared { alarm: id.clone() };
                 self.propose(now, vec![Lock::Alarm(id)], vec![record]);
             }
         }
         for ((kind, subject), detail) in standing {
+            if !self.keeps(&subject, now) {
+                continue;
+            }
             let Some(id) = name(kind, &subject) else { continue };
             let detail = detail.chars().take(300).collect();
             let alarm = Alarm { id: id.clone(), kind, subject, detail };
             self.propose(now, vec![Lock::Alarm(id)], vec![Record::AlarmRaised { alarm }]);
+        }
+    }
+
+    /// Each subject's alarms are one node's to raise and to clear; all see them.
+    fn keeps(&self, subject: &Subject, now: Now) -> bool {
+        match subject {
+            Subject::Lift(id) => self.keeps_lift(id, now),
+            Subject::Vehicle(id) => self.keeps_vehicle(id, now),
+            Subject::Task(id) => self.keeps_task(id, now),
+            Subject::Site | Subject::Gateway(_) => self.is_steward(now),
         }
     }
 

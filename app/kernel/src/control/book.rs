@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 
+use super::nodes::{NodeBook, NodeEnd};
 use crate::alarm::Alarm;
 use crate::ids::{
     AlarmId, CommandId, FloorId, Generation, LedgerSequence, LiftId, NodeId, OrderId, SessionId, SiteId,
@@ -54,26 +55,6 @@ pub struct Book {
     pub drills: VecDeque<DrillView>,
 }
 
-/// A node as the ledger has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeBook {
-    /// Its last run.
-    pub run: u64,
-    /// How that ended; none while it counts.
-    pub end: Option<NodeEnd>,
-    /// When it began or ended.
-    pub since: DateTime<Utc>,
-}
-
-/// How a run of a node ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeEnd {
-    /// By itself, in good order.
-    Stopped,
-    /// Others found it silent.
-    Lost,
-}
-
 /// A task as the ledger has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskBook {
@@ -87,6 +68,8 @@ pub struct TaskBook {
     pub vehicle: Option<VehicleId>,
     /// Who claims it.
     pub claimed_by: Option<NodeId>,
+    /// In which run of that node. The claim counts while that run does.
+    pub claimed_in: u64,
     /// Of the claim.
     pub claim: Generation,
     /// The newest command of it.
@@ -171,6 +154,8 @@ pub enum Touched {
     Node,
     /// The drills.
     Drills,
+    /// Who takes part.
+    Nodes,
 }
 
 impl TaskBook {
@@ -243,7 +228,7 @@ impl Book {
                 }
                 self.site = Some(site.clone());
                 self.nodes.insert(entry.node.clone(), NodeBook { run: *run, end: None, since: entry.at });
-                Ok(vec![Touched::Node])
+                Ok(vec![Touched::Nodes])
             }
             Record::NodeStopped { run } => Ok(self.end_run(entry, &entry.node, *run, NodeEnd::Stopped)),
             Record::NodeLost { node, run } => Ok(self.end_run(entry, node, *run, NodeEnd::Lost)),
@@ -253,10 +238,16 @@ impl Book {
                 }
                 Ok(self.place(entry, order, task, idempotency_key, fingerprint))
             }
-            Record::TaskClaimed { task, generation } => self.with_task(task, |book| {
-                book.claimed_by = Some(entry.node.clone());
-                book.claim = *generation;
-            }),
+            Record::TaskClaimed { task, generation } => {
+                let run = self.run_of(&entry.node);
+                let mut touched = self.with_task(task, |book| {
+                    book.claimed_by = Some(entry.node.clone());
+                    book.claimed_in = run;
+                    book.claim = *generation;
+                })?;
+                touched.push(Touched::Nodes);
+                Ok(touched)
+            }
             Record::VehicleAssigned { task, vehicle } => {
                 let mut touched = self.with_task(task, |book| book.vehicle = Some(vehicle.clone()))?;
                 touched.push(Touched::Vehicle(vehicle.clone()));
@@ -288,18 +279,6 @@ impl Book {
             Record::DrillStarted { drill } => Ok(self.begin_drill(entry, drill)),
             Record::DrillEnded { drill, end } => self.end_drill(entry, drill, *end),
         }
-    }
-
-    fn end_run(&mut self, entry: &Entry, node: &NodeId, run: u64, end: NodeEnd) -> Vec<Touched> {
-        if let Some(book) = self.nodes.get_mut(node).filter(|it| it.run == run) {
-            (book.end, book.since) = (Some(end), entry.at);
-        }
-        vec![Touched::Node]
-    }
-
-    /// The last run of a node; 0 of one that never started.
-    pub fn run_of(&self, node: &NodeId) -> u64 {
-        self.nodes.get(node).map_or(0, |it| it.run)
     }
 
     /// The session that a lift serves now.
@@ -350,6 +329,7 @@ impl Book {
             state: TaskState::Created,
             vehicle: None,
             claimed_by: None,
+            claimed_in: 0,
             claim: Generation::default(),
             command: None,
             done: None,
@@ -407,6 +387,7 @@ impl Book {
         touched.extend(task.vehicle.clone().map(Touched::Vehicle));
         if task.state.is_terminal() {
             task.ended_at = Some(entry.at);
+            touched.push(Touched::Nodes);
             self.open.remove(id);
             self.ended.push_back(id.clone());
             self.forget();

@@ -80,6 +80,9 @@ impl Control {
             }
             return;
         }
+        if !self.keeps_vehicle(id, now) {
+            return;
+        }
         let disagrees = self.disagreement(id, heartbeat).is_some();
         if disagrees && self.safeguards.holds(Safeguard::Reconciliation) {
             return;

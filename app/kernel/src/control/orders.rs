@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crate::ids::{OrderId, TaskId};
 use crate::plant::Plant;
 use crate::route::{self, Pace};
-use crate::time::Now;
+use crate::time::{Millis, Mono, Now};
 use crate::wire::ledger::Record;
 use crate::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder};
 
 use super::book::name_stem;
+use super::nodes::Leaving;
 use super::{Accepted, BatchId, Control, Effect, Lock, RequestId};
 
 /// Orders that are not over. A WMS that sends more is told to wait; a fleet of 500 works on a tenth of it.
@@ -26,6 +27,17 @@ pub(super) struct PendingOrder {
     requests: Vec<RequestId>,
 }
 
+/// An order whose key another node used at the same time: answered when the ledger was followed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Contested {
+    pending: PendingOrder,
+    since: Mono,
+}
+
+/// A key that the ledger knows and this node does not is of an order that ended long ago, if following has not brought
+/// it by then: many polls of the ledger.
+const CONTEST_MAX: Millis = Millis::seconds(3);
+
 impl Control {
     pub(super) fn order_requested(
         &mut self,
@@ -39,7 +51,9 @@ impl Control {
             self.answer(request, answer);
             return;
         }
-        if self.pending_orders.values().any(|it| it.key == key) {
+        if self.pending_orders.values().any(|it| it.key == key)
+            || self.contested.iter().any(|it| it.pending.key == key)
+        {
             return;
         }
         if let Err(refusal) = self.judge(order) {
@@ -66,7 +80,8 @@ impl Control {
             let accepted = Accepted { order: known.order.clone(), task: known.task.clone(), repeated: true };
             return Some(Ok(accepted));
         }
-        let pending = self.pending_orders.values_mut().find(|it| it.key == key)?;
+        let contested = self.contested.iter_mut().map(|it| &mut it.pending);
+        let pending = self.pending_orders.values_mut().chain(contested).find(|it| it.key == key)?;
         if pending.fingerprint != fingerprint {
             return Some(Err(OrderRefusal::KeyReused(pending.order.clone())));
         }
@@ -99,6 +114,12 @@ impl Control {
         now: Now,
     ) -> Result<(), OrderRefusal> {
         let unavailable = |text: &str| OrderRefusal::LedgerUnavailable(text.to_owned());
+        if self.leaving != Leaving::No {
+            return Err(unavailable("this node is stopping; ask another one"));
+        }
+        if self.run == 0 {
+            return Err(unavailable("it has not taken this node's start yet; try again"));
+        }
         let number = self.numbers + 1;
         let node = &self.config.node;
         let name = |prefix: &str| format!("{}{number}", name_stem(prefix, node));
@@ -133,6 +154,32 @@ impl Control {
             let accepted =
                 Accepted { order: pending.order.clone(), task: pending.task.clone(), repeated: idx > 0 };
             self.answer(request, Ok(accepted));
+        }
+    }
+
+    pub(super) fn contest(&mut self, batch: BatchId, now: Now) {
+        let pending = self.pending_orders.remove(&batch);
+        self.contested.extend(pending.map(|pending| Contested { pending, since: now.mono }));
+    }
+
+    /// Answers orders whose keys were used elsewhere, as soon as it is known for what.
+    pub(super) fn drive_contested(&mut self, now: Now) {
+        for contested in std::mem::take(&mut self.contested) {
+            let known = self.book.keys.get(&contested.pending.key).cloned();
+            let answer = match known {
+                None if now.mono.since(contested.since) < CONTEST_MAX => {
+                    self.contested.push(contested);
+                    continue;
+                }
+                None => Err(OrderRefusal::KeyForgotten),
+                Some(known) if known.fingerprint != contested.pending.fingerprint => {
+                    Err(OrderRefusal::KeyReused(known.order))
+                }
+                Some(known) => Ok(Accepted { order: known.order, task: known.task, repeated: true }),
+            };
+            for request in contested.pending.requests {
+                self.answer(request, answer.clone());
+            }
         }
     }
 

@@ -130,7 +130,7 @@ impl Control {
     /// First come, first served, and only into a car that is seen to be empty. Who has no living task leaves the line.
     fn next_in_line(&self, lift: &LiftId, now: Now) -> Option<(&SessionBook, SessionPhase, Generation)> {
         let first = self.book.waiting_for(lift).into_iter().next()?;
-        if !self.is_ours(first) {
+        if !self.drives_session(first, now) {
             return None;
         }
         if !self.task_lives(first) {
@@ -143,7 +143,7 @@ impl Control {
 
     /// The phase that the ride has reached by what the lift shows and the vehicle says.
     fn next_phase(&self, session: &SessionBook, now: Now) -> Option<SessionPhase> {
-        if !self.is_ours(session) {
+        if !self.drives_session(session, now) {
             return None;
         }
         let status = self.usable(&session.lift, now)?;
@@ -174,7 +174,7 @@ impl Control {
 
     /// What the lift has to do next for the ride that holds it.
     pub(super) fn wanted(&self, lift: &LiftId, now: Now) -> Option<Wanted> {
-        let session = self.book.session_of(lift).filter(|it| self.is_ours(it))?;
+        let session = self.book.session_of(lift).filter(|it| self.drives_session(it, now))?;
         let status = self.usable(lift, now)?;
         let busy = status.motion != Motion::Still
             || !status.levelled
@@ -263,12 +263,6 @@ impl Control {
 
     fn task_lives(&self, session: &SessionBook) -> bool {
         self.book.tasks.get(&session.task).is_some_and(|it| !it.state.is_terminal())
-    }
-
-    /// A ride is driven by the node that claims its task.
-    fn is_ours(&self, session: &SessionBook) -> bool {
-        let claimed_by = self.book.tasks.get(&session.task).and_then(|it| it.claimed_by.as_ref());
-        claimed_by.is_none_or(|node| *node == self.config.node)
     }
 }
 

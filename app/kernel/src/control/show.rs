@@ -20,7 +20,7 @@ use super::{Control, Effect};
 
 impl Control {
     pub(super) fn touch_everything(&mut self) {
-        self.touched.insert(Touched::Node);
+        self.touched.extend([Touched::Node, Touched::Nodes]);
         if self.config.drill {
             self.touched.insert(Touched::Drills);
         }
@@ -52,6 +52,10 @@ impl Control {
                 }
                 Touched::Node => {
                     let change = Change::Node(self.node_view());
+                    self.effects.push_back(Effect::Show(change));
+                }
+                Touched::Nodes => {
+                    let change = Change::Nodes(self.peer_views(now));
                     self.effects.push_back(Effect::Show(change));
                 }
                 Touched::Drills => {
@@ -100,13 +104,13 @@ impl Control {
             claim: task.claim,
             since: task.since,
             ack_budget_ms: self.plant.link_budget.ack_deadline(),
-            next_delivery_at: self.next_delivery(id, task, now),
+            next_delivery_at: self.next_delivery(task, now),
         };
         self.effects.push_back(Effect::Show(Change::Order(order)));
         self.effects.push_back(Effect::Show(Change::Task(view)));
     }
 
-    fn next_delivery(&self, id: &TaskId, task: &TaskBook, now: Now) -> Option<chrono::DateTime<chrono::Utc>> {
+    fn next_delivery(&self, task: &TaskBook, now: Now) -> Option<chrono::DateTime<chrono::Utc>> {
         use crate::task::ResumePoint;
         let TaskState::Suspended { cause: SuspendCause::Link, resume: ResumePoint::Command { attempt, .. } } =
             &task.state
@@ -118,7 +122,7 @@ impl Control {
             return None;
         }
         let wait = i64::try_from(redelivery_wait(*attempt).0).ok()?;
-        self.deliveries.get(id)?.wall.checked_add_signed(chrono::TimeDelta::milliseconds(wait))
+        task.since.checked_add_signed(chrono::TimeDelta::milliseconds(wait))
     }
 
     fn knowledge(&self, task: &TaskBook, now: Now) -> Knowledge {

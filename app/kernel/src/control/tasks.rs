@@ -1,7 +1,5 @@
 //! Tasks: who carries them, what was reported, what is overdue.
 
-use chrono::{DateTime, Utc};
-
 use crate::ids::{CommandId, Generation, LedgerSequence, PointId, TaskId, VehicleId};
 use crate::route::{self, Line, Pace};
 
@@ -25,8 +23,6 @@ const REPORTED_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delivery {
     pub(super) at: Mono,
-    /// The same moment, for people.
-    pub(super) wall: DateTime<Utc>,
     pub(super) link: Generation,
 }
 
@@ -93,16 +89,22 @@ impl Control {
 
     fn report(&mut self, task: &TaskId, event: TaskEvent) {
         let line = self.reported.entry(task.clone()).or_default();
-        if line.len() < REPORTED_MAX && line.back() != Some(&event) {
-            line.push_back(event);
+        if line.back() == Some(&event) {
+            return;
         }
+        // Of another node's task the last words count: by them this one goes on if it has to.
+        if line.len() >= REPORTED_MAX {
+            line.pop_front();
+        }
+        line.push_back(event);
     }
 
     pub(super) fn drive_tasks(&mut self, now: Now) {
+        let unclaimed = self.falls_to_us(now);
         let mut open: Vec<(u8, LedgerSequence, TaskId)> = self
             .book
             .open_tasks()
-            .filter(|(_, it)| it.claimed_by.as_ref().is_none_or(|node| *node == self.config.node))
+            .filter(|(id, it)| self.is_own(it) || unclaimed.contains(*id))
             .map(|(id, it)| (u8::MAX - it.order.priority, it.placed, id.clone()))
             .collect();
         open.sort();
@@ -113,6 +115,10 @@ impl Control {
 
     fn drive_task(&mut self, id: &TaskId, now: Now) {
         if self.is_locked(&Lock::Task(id.clone())) {
+            return;
+        }
+        if self.book.tasks.get(id).is_some_and(|it| it.vehicle.is_some() && !self.is_own(it)) {
+            self.take_over(id, now);
             return;
         }
         self.hear_task(id, now);
@@ -131,6 +137,20 @@ impl Control {
             None => self.next_records(id, task, &vehicle, now),
         };
         self.propose(now, vec![Lock::Task(id.clone()), Lock::Vehicle(vehicle)], records);
+    }
+
+    /// Claims the task of a run that counts no more, with whatever is under way.
+    fn take_over(&mut self, id: &TaskId, now: Now) {
+        let Some(task) = self.book.tasks.get(id) else { return };
+        let record = Record::TaskClaimed { task: id.clone(), generation: task.claim.next() };
+        self.propose(now, vec![Lock::Task(id.clone())], vec![record]);
+    }
+
+    /// What its node has brought to the ledger need not be brought there by this one.
+    pub(super) fn heard_by_others(&mut self, task: &TaskId, event: &TaskEvent) {
+        if let Some(line) = self.reported.get_mut(task) {
+            line.retain(|it| it != event);
+        }
     }
 
     /// Takes from the heartbeat what a lost acknowledgement or result would have said (C8).
@@ -277,7 +297,7 @@ impl Control {
     /// The wait before the next delivery counts from the suspension.
     pub(super) fn begin_wait(&mut self, task: &TaskId, now: Now) {
         if let Some(delivery) = self.deliveries.get_mut(task) {
-            (delivery.at, delivery.wall) = (now.mono, now.wall);
+            delivery.at = now.mono;
         }
     }
 
@@ -312,11 +332,13 @@ impl Control {
 
     /// Sends the newest command of a task under the link that is open now.
     pub(super) fn deliver(&mut self, task: &TaskId, now: Now) {
-        let Some(command) = self.book.tasks.get(task).and_then(|it| it.command.as_ref()) else { return };
+        let Some(book) = self.book.tasks.get(task) else { return };
+        let Some(command) = &book.command else { return };
         let Some(vehicle) = self.plant.vehicles.get(&command.vehicle) else { return };
         let link = self.link_of(command);
-        let command = VehicleCommand { link, ..command.clone() };
-        self.deliveries.insert(task.clone(), Delivery { at: now.mono, wall: now.wall, link });
+        // Under the claim of today: a node from whom the task was taken is refused with the older one.
+        let command = VehicleCommand { link, claim: book.claim, ..command.clone() };
+        self.deliveries.insert(task.clone(), Delivery { at: now.mono, link });
         self.effects.push_back(Effect::SendVehicle { gateway: vehicle.gateway.clone(), command });
     }
 

@@ -14,6 +14,7 @@ mod voice;
 use super::*;
 use crate::alarm::AlarmKind;
 use crate::fixture::{self, at};
+use crate::ledger::Rows;
 use crate::lift::{DoorState, LiftStatus};
 use crate::task::TaskState;
 use crate::wire::drill::DrillView;
@@ -68,6 +69,10 @@ struct Bench {
     drills: Vec<DrillView>,
     node: Option<NodeView>,
     beats: u64,
+    rows: Rows,
+    attended: Vec<(u64, u64)>,
+    left: bool,
+    superseded: bool,
 }
 
 impl Bench {
@@ -111,6 +116,10 @@ impl Bench {
             drills: Vec::new(),
             node: None,
             beats: 0,
+            rows: Rows::default(),
+            attended: Vec::new(),
+            left: false,
+            superseded: false,
         }
     }
 
@@ -162,7 +171,7 @@ impl Bench {
     fn pump(&mut self) {
         while let Some(effect) = self.control.poll_effect() {
             match effect {
-                Effect::Append { batch, records } => self.append(batch, records),
+                Effect::Append { batch, records, guards } => self.append(batch, records, &guards),
                 Effect::Answer { request, answer } => {
                     assert!(self.answers.insert(request, answer).is_none(), "answered twice");
                 }
@@ -171,14 +180,21 @@ impl Bench {
                 Effect::SendVehicle { command, .. } => self.command_left(command),
                 Effect::SendLift { command, .. } => self.to_lift.push_back(command),
                 Effect::Beat(_) => self.beats += 1,
+                Effect::Attend { run, beat } => self.attended.push((run, beat)),
+                Effect::Left => self.left = true,
+                Effect::Superseded => self.superseded = true,
                 Effect::Show(change) => self.shown(change),
             }
         }
     }
 
-    fn append(&mut self, batch: BatchId, records: Vec<Record>) {
+    fn append(&mut self, batch: BatchId, records: Vec<Record>, guards: &[Guard]) {
         match self.ledger {
             Ledger::Writes => {
+                if let Err(conflict) = self.rows.check(guards) {
+                    self.control.handle(Event::Conflicted { batch, conflict }, at(self.ms));
+                    return;
+                }
                 let entries = self.store(records);
                 self.control.handle(Event::Appended { batch, entries }, at(self.ms));
             }
@@ -202,6 +218,9 @@ impl Bench {
                 drill: false,
             })
             .collect();
+        for entry in &entries {
+            self.rows.apply(&entry.node, &entry.record);
+        }
         self.entries.extend(entries.clone());
         entries
     }

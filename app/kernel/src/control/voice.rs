@@ -183,12 +183,33 @@ impl Control {
         self.effects.push_back(Effect::SendLift { gateway, command });
     }
 
+    /// A command that another node sent, for the screen alone.
+    pub(super) fn overheard(&mut self, command: &LiftCommand, now: Now) {
+        let known =
+            self.spoken.get(&command.lift).is_some_and(|it| it.iter().any(|(_, view)| view.id == command.id));
+        if command.holder != self.config.node && !known && self.plant.lifts.contains_key(&command.lift) {
+            self.note_command(command, now);
+            self.touched.insert(Touched::Lift(command.lift.clone()));
+        }
+    }
+
+    /// What was asked of the lease store, or granted, is given back; what was said stays said.
+    pub(super) fn give_up_voice(&mut self, lift: &LiftId) {
+        match self.voices.get(lift).cloned() {
+            Some(Voice::Deciding { lease, .. } | Voice::Sent { lease, .. }) => self.release(&lease),
+            // A grant that comes now is given back by itself.
+            Some(Voice::Asking { .. } | Voice::Quiet { .. } | Voice::Verifying { .. }) | None => {}
+        }
+        self.set_voice(lift, Voice::default());
+    }
+
     pub(super) fn outcome_heard(&mut self, outcome: &Outcome, now: Now) {
         let Some(lift) = outcome.lift.clone() else {
             self.vehicle_command_refused(outcome);
             return;
         };
         let Some(voice) = self.voices.get(&lift).cloned() else { return };
+        self.note_verdict(&lift, &outcome.command, outcome.verdict.clone(), now);
         let (command, lease, accepted_before) = match voice {
             Voice::Sent { lease, command, accepted_before, .. } => (command, Some(lease), accepted_before),
             Voice::Verifying { command, accepted_before, .. } => (command, None, accepted_before),
@@ -197,7 +218,6 @@ impl Control {
         if command != outcome.command {
             return;
         }
-        self.note_verdict(&lift, &command, outcome.verdict.clone(), now);
         if let Some(lease) = lease {
             self.release(&lease);
         }

@@ -78,6 +78,9 @@ pub enum OrderRefusal {
     /// The key came before with another body.
     #[error("the idempotency key belongs to order {0}, which was placed with another body")]
     KeyReused(OrderId),
+    /// The key was used for an order that ended so long ago that the node does not remember it.
+    #[error("the idempotency key was used before, for an order that is not remembered any more")]
+    KeyForgotten,
     /// As many open orders as a node keeps.
     #[error("{0} orders are open, which is the most that are kept")]
     TooMany(usize),

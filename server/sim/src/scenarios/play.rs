@@ -132,6 +132,13 @@ impl Play {
         }
     }
 
+    /// Node A stands still.
+    pub fn pause_node(&mut self, for_ms: Millis) {
+        if let Some(node) = Self::node_id() {
+            self.suffer(FaultKind::NodePaused { node, for_ms });
+        }
+    }
+
     /// Node A dies and starts again.
     pub fn kill_node(&mut self, for_ms: Millis) {
         if let Some(node) = Self::node_id() {
@@ -167,6 +174,11 @@ impl Play {
     pub fn rides(&self) -> usize {
         let control = Self::node_id().and_then(|node| self.world.control(&node));
         control.map_or(0, |it| it.book().sessions.len())
+    }
+
+    /// The log so far.
+    pub fn log(&self) -> &[String] {
+        self.world.log()
     }
 
     pub(super) fn world(&self) -> &World {

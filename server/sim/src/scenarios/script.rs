@@ -7,7 +7,7 @@ use kernel::time::Millis;
 
 use super::{Outcome, Play};
 use crate::checkers::Checker;
-use crate::sites::{SiteShape, site};
+use crate::sites::{SiteShape, nodes, site};
 use crate::world::{PlannedOrder, World, WorldConfig};
 
 /// The script of one accident.
@@ -38,6 +38,8 @@ pub struct Script {
 pub struct Site {
     /// Floors.
     pub floors: u8,
+    /// Control nodes, from A.
+    pub nodes: u8,
     /// Vehicles; V1 is at home on the lowest floor, V2 on the one above, and so by turns.
     pub vehicles: u8,
     /// The first home on the lowest floor is a station, too: `B1`.
@@ -65,7 +67,7 @@ pub enum Orders {
 impl Site {
     /// Two floors.
     pub const fn with(vehicles: u8) -> Self {
-        Self { floors: 2, vehicles, home_station: false, travel: Millis(3000) }
+        Self { floors: 2, nodes: 1, vehicles, home_station: false, travel: Millis(3000) }
     }
 
     fn build(self) -> Result<Plant, InvalidName> {
@@ -128,8 +130,8 @@ impl Script {
     }
 
     fn act(&self, safeguards: Safeguards, awaited: Option<Checker>) -> Result<Play, InvalidName> {
-        let (orders, plant) = (self.orders.plan()?, self.site.build()?);
-        let config = WorldConfig { orders, safeguards, logged: true, ..WorldConfig::new(plant, 1) };
+        let (orders, plant, nodes) = (self.orders.plan()?, self.site.build()?, nodes(self.site.nodes)?);
+        let config = WorldConfig { orders, nodes, safeguards, logged: true, ..WorldConfig::new(plant, 1) };
         let mut play = Play::new(World::new(config), awaited);
         (self.play)(&mut play);
         play.finish(self.within);

@@ -12,10 +12,12 @@ use crate::fault::{Fault, FaultFamily, FaultKind, Machine, PlcLinkEffect, Road, 
 use crate::lift::{Intake, LiftTrouble};
 use crate::plant::PlantTrouble;
 use crate::rng::Rng;
-use crate::sites::{SiteShape, site};
+use crate::sites::{SiteShape, nodes, site};
 use crate::vehicle::{RadioEffect, RadioPlace};
 use crate::world::{PlannedOrder, WorldConfig};
 
+/// Nodes that share a ledger.
+const NODES_MAX: u64 = 3;
 /// Each family is in so many of a hundred worlds.
 const FAMILY_PERCENT: u64 = 35;
 
@@ -27,6 +29,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     let plant = site(SiteShape { floors, lifts, vehicles })?;
     let mut config = WorldConfig::new(plant, seed);
     config.intake = if rng.within(0..=1) == 0 { Intake::Overwrites } else { Intake::Queues };
+    config.nodes = nodes(u8::try_from(rng.within(1..=NODES_MAX)).unwrap_or(1))?;
     config.orders = orders(&mut rng, floors, span)?;
     let mut families = BTreeSet::new();
     for family in FaultFamily::ALL {
@@ -34,7 +37,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
             families.insert(family);
             for _ in 0..rng.within(1..=3) {
                 let at = Millis(rng.within(1000..=span.0.max(1000)));
-                let kind = fault(&mut rng, family, &config.plant)?;
+                let kind = fault(&mut rng, family, &config)?;
                 config.faults.push(Fault { at, kind });
             }
         }
@@ -54,8 +57,12 @@ fn orders(rng: &mut Rng, floors: u8, span: Millis) -> Result<Vec<PlannedOrder>, 
     Ok(orders)
 }
 
-fn fault(rng: &mut Rng, family: FaultFamily, plant: &Plant) -> Result<FaultKind, InvalidName> {
-    let node = NodeId::try_new("A")?;
+fn fault(rng: &mut Rng, family: FaultFamily, config: &WorldConfig) -> Result<FaultKind, InvalidName> {
+    let plant = &config.plant;
+    let node = match one_of(rng, &config.nodes) {
+        Some(node) => node.clone(),
+        None => NodeId::try_new("A")?,
+    };
     let gateway = GatewayId::try_new("G1")?;
     Ok(match family {
         FaultFamily::Pause if rng.within(0..=2) == 0 => {
@@ -94,7 +101,8 @@ fn fault(rng: &mut Rng, family: FaultFamily, plant: &Plant) -> Result<FaultKind,
 }
 
 fn restart(rng: &mut Rng, plant: &Plant, node: NodeId, gateway: GatewayId) -> FaultKind {
-    match rng.within(0..=2) {
+    match rng.within(0..=3) {
+        3 => FaultKind::NodeStopped { node, for_ms: Millis(rng.within(100..=15_000)) },
         0 => FaultKind::NodeKilled { node, for_ms: Millis(rng.within(100..=15_000)) },
         1 => FaultKind::GatewayKilled { gateway, for_ms: Millis(rng.within(100..=5000)) },
         _ => {

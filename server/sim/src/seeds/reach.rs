@@ -26,6 +26,8 @@ impl Reach {
             Safeguard::TwoChannels => Self::Seed(1),
             Safeguard::OneSession => Self::Seed(3),
             Safeguard::HeartbeatResults => Self::Seed(4),
+            Safeguard::ConditionalWrites => Self::Seed(1),
+            Safeguard::Takeover => Self::Seed(1),
             Safeguard::MemoryWindow => {
                 Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
             }

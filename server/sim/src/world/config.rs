@@ -15,7 +15,7 @@ pub struct WorldConfig {
     pub plant: Plant,
     /// Of all chance.
     pub seed: u64,
-    /// Control nodes by name. The kernel's nodes share a ledger from the ledger issue on; until then one is given.
+    /// Control nodes by name: they share the ledger and the lease store.
     pub nodes: Vec<NodeId>,
     /// What the WMS asks for.
     pub orders: Vec<PlannedOrder>,

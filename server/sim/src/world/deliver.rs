@@ -1,15 +1,14 @@
 //! Parcels that arrive.
 
-use kernel::control::{BatchId, Event, RequestId};
+use kernel::control::{Event, RequestId};
 use kernel::gateway::{self, CommandBlock, WriteResult};
-use kernel::ids::{LedgerSequence, LiftId, VehicleId};
+use kernel::ids::{LiftId, VehicleId};
 use kernel::time::{Millis, Mono};
 use kernel::timing::LIFT_POLL_PERIOD;
-use kernel::wire::ledger::{Entry, Record};
 use kernel::wire::rest::PlaceOrder;
 use kernel::wire::vehicle::{AckVerdict, VehicleCommand};
 
-use super::perform::{BROKER_LEG, LEDGER_LEG, PLC_LEG, STORE_LEG};
+use super::perform::{BROKER_LEG, PLC_LEG, STORE_LEG};
 use super::post::Parcel;
 use super::{CONNECT_TIME, World};
 use crate::fault::{PlcLinkEffect, Road};
@@ -50,7 +49,11 @@ impl World {
                     self.sim.handle(SimEvent::ControlBeat { vehicle }, self.now);
                 }
             }
-            Parcel::ToLedger { node, life, batch, records } => self.ledger_takes(node, life, batch, records),
+            Parcel::ToLedger { node, life, batch, records, guards } => {
+                self.ledger_takes((node, life, batch), records, &guards);
+            }
+            Parcel::News { node, life, n_batches } => self.news(place, node, life, n_batches),
+            Parcel::Attend { node, life, run, beat } => self.attended(node, life, run, beat),
             Parcel::ToStore(request) => {
                 let answered = self.store.acquire(request, self.now);
                 self.answer_leases(answered);
@@ -108,6 +111,8 @@ impl World {
             | Parcel::ReportTaken { .. }
             | Parcel::Beat { .. }
             | Parcel::ToLedger { .. }
+            | Parcel::News { .. }
+            | Parcel::Attend { .. }
             | Parcel::ToStore(_)
             | Parcel::Release { .. }
             | Parcel::Write { .. }
@@ -217,27 +222,6 @@ impl World {
         self.tell_all_nodes(road, &event);
     }
 
-    fn ledger_takes(&mut self, node: usize, life: u32, batch: BatchId, records: Vec<Record>) {
-        if self.ledger_away.is_some_and(|until| self.now < until) {
-            let event = Event::AppendFailed { batch, reason: "the ledger does not answer".to_owned() };
-            self.send_to_node(node, life, LEDGER_LEG, event);
-            return;
-        }
-        let Some(machine) = self.nodes.get(node) else { return };
-        let (id, at) = (machine.id.clone(), machine.clock.stamp(self.now).wall);
-        let mut entries = Vec::new();
-        for record in records {
-            let sequence = LedgerSequence(u64::try_from(self.ledger.len()).unwrap_or(u64::MAX) + 1);
-            self.note(|| format!("#{sequence} {record:?}"));
-            let entry = Entry { sequence, at, node: id.clone(), record, drill: false };
-            self.checkers.recorded(self.now, &entry, &self.sim);
-            self.coverage.recorded(&entry.record);
-            self.ledger.push(entry.clone());
-            entries.push(entry);
-        }
-        self.send_to_node(node, life, LEDGER_LEG, Event::Appended { batch, entries });
-    }
-
     fn poll(&mut self, lift: LiftId) {
         self.post.send(self.now + LIFT_POLL_PERIOD, Parcel::Poll { lift: lift.clone() });
         let Some((gateway, life)) = self.gateway_of(&lift) else { return };
@@ -340,9 +324,11 @@ impl World {
         }
     }
 
-    /// The WMS places an order with the first node that is up, and again until it is accepted.
+    /// The WMS places an order with one of the nodes that are up, and again with the next until it is accepted.
     fn place(&mut self, planned: usize) {
-        let Some(placing) = self.orders.get(planned).filter(|it| it.accepted.is_none()) else { return };
+        let Some(placing) = self.orders.get_mut(planned).filter(|it| it.accepted.is_none()) else { return };
+        placing.n_asked += 1;
+        let turn = planned + placing.n_asked;
         let order = PlaceOrder {
             from: placing.planned.from.clone(),
             to: placing.planned.to.clone(),
@@ -353,9 +339,14 @@ impl World {
         let request = RequestId(u64::try_from(planned).unwrap_or(u64::MAX));
         let (key, fingerprint) = (format!("wms-{planned}"), format!("{}-{}", order.from, order.to));
         let event = Event::OrderRequested { request, order, idempotency_key: key, fingerprint };
-        let up = self.nodes.iter().enumerate().find(|(_, it)| it.control.is_some());
-        if let Some((idx, node)) = up {
-            let life = node.life;
+        let up: Vec<(usize, u32)> = self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.control.is_some())
+            .map(|(idx, it)| (idx, it.life))
+            .collect();
+        if let Some((idx, life)) = up.get(turn % up.len().max(1)).copied() {
             self.send_to_node(idx, life, STORE_LEG, event);
         }
         self.post.send(self.now + WMS_RETRY, Parcel::Order { planned });

@@ -31,6 +31,7 @@ impl World {
                     self.post.send(now + *for_ms, Parcel::NodeUp { node: idx });
                 }
             }
+            FaultKind::NodeStopped { node, for_ms } => self.stop_node(node, *for_ms),
             FaultKind::GatewayKilled { gateway, for_ms } => {
                 let found = self.gateways.iter().position(|it| it.id == *gateway);
                 if let Some(machine) = found.and_then(|idx| self.gateways.get_mut(idx))
@@ -66,6 +67,14 @@ impl World {
             }
             FaultKind::Plant(trouble) => self.sim.handle(SimEvent::Troubled(trouble.clone()), now),
         }
+    }
+
+    fn stop_node(&mut self, id: &kernel::ids::NodeId, away: kernel::time::Millis) {
+        let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
+        let Some(node) = self.nodes.get_mut(idx).filter(|it| it.control.is_some()) else { return };
+        node.leaves_for = Some(away);
+        let life = node.life;
+        self.send_to_node(idx, life, kernel::time::Millis(0), kernel::control::Event::StopRequested);
     }
 
     fn step_clock(&mut self, machine: &Machine, by_ms: i64) {

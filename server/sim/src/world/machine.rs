@@ -3,7 +3,7 @@
 use kernel::control::Control;
 use kernel::gateway::{Gateway, Marks};
 use kernel::ids::{GatewayId, NodeId};
-use kernel::time::{Mono, Now};
+use kernel::time::{Millis, Mono, Now};
 
 /// The clocks of one machine.
 #[derive(Clone, Debug)]
@@ -77,6 +77,10 @@ pub(super) struct NodeMachine {
     pub(super) control: Option<Control>,
     /// Rises by each start: what was on its way to an earlier run is lost.
     pub(super) life: u32,
+    /// Batches of the ledger that it has taken in, or that were there when it started.
+    pub(super) n_followed: usize,
+    /// It was asked to stop, and is to be away for so long.
+    pub(super) leaves_for: Option<Millis>,
 }
 
 /// A machine with a gateway.

@@ -41,10 +41,15 @@ impl World {
         let Some(node) = self.nodes.get(idx) else { return };
         let (life, mono) = (node.life, node.clock.mono(self.now));
         match effect {
-            Effect::Append { batch, records } => {
-                let parcel = Parcel::ToLedger { node: idx, life, batch, records };
+            Effect::Append { batch, records, guards } => {
+                let parcel = Parcel::ToLedger { node: idx, life, batch, records, guards };
                 self.post.send(self.now + LEDGER_LEG, parcel);
             }
+            Effect::Attend { run, beat } => {
+                self.post.send(self.now + LEDGER_LEG, Parcel::Attend { node: idx, life, run, beat });
+            }
+            Effect::Left => self.node_left(idx),
+            Effect::Superseded => self.note(|| "a node finds another process under its name".to_owned()),
             Effect::Answer { request, answer } => {
                 let placing = usize::try_from(request.0).ok().and_then(|it| self.orders.get_mut(it));
                 if let (Some(placing), Ok(accepted)) = (placing, answer) {
@@ -77,6 +82,7 @@ impl World {
                     format!("→ {} {} {:?} {}", command.lift, command.id, command.action, command.floor)
                 });
                 self.checkers.lift_commanded(self.now, &command);
+                self.overhear(idx, &command);
                 self.send_to_gateway(&gateway, GatewayCommand::Lift(command));
             }
             Effect::Beat(_) => self.beat(),
@@ -302,6 +308,9 @@ impl World {
             .filter_map(|effect| match effect {
                 Effect::Show(change) => Some(change),
                 Effect::Append { .. }
+                | Effect::Attend { .. }
+                | Effect::Left
+                | Effect::Superseded
                 | Effect::Answer { .. }
                 | Effect::AcquireLease { .. }
                 | Effect::ReleaseLease { .. }

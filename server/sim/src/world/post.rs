@@ -6,6 +6,7 @@ use kernel::control::{BatchId, Event};
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{LiftId, VehicleId};
 use kernel::lease::LeaseNonce;
+use kernel::ledger::Guard;
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
 use kernel::wire::gateway::GatewayCommand;
@@ -56,6 +57,20 @@ pub(super) enum Parcel {
         life: u32,
         batch: BatchId,
         records: Vec<Record>,
+        guards: Vec<Guard>,
+    },
+    /// A node learns what the ledger holds, up to a batch.
+    News {
+        node: usize,
+        life: u32,
+        n_batches: usize,
+    },
+    /// A node says in the ledger that it lives.
+    Attend {
+        node: usize,
+        life: u32,
+        run: u64,
+        beat: u64,
     },
     ToStore(Request),
     Release {

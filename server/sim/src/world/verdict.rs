@@ -43,12 +43,19 @@ impl Ending {
 }
 
 impl World {
-    /// How the orders stand now, by the first node that is up.
+    /// What the node holds that has followed the ledger furthest.
+    fn newest_book(&self) -> Option<&Book> {
+        self.nodes
+            .iter()
+            .filter_map(|it| it.control.as_ref())
+            .map(|it| it.book())
+            .max_by_key(|it| it.sequence)
+    }
+
+    /// How the orders stand now, by the node that has followed the ledger furthest.
     pub fn ending(&self) -> Ending {
         let mut ending = Ending { planned: self.orders.len(), ..Ending::default() };
-        let Some(book) = self.nodes.iter().find_map(|it| it.control.as_ref()).map(|it| it.book()) else {
-            return ending;
-        };
+        let Some(book) = self.newest_book() else { return ending };
         for (id, task) in &book.tasks {
             match &task.state {
                 TaskState::Completed => ending.completed += 1,
@@ -109,12 +116,11 @@ impl World {
             self.look_around(idx);
             let snapshot = self.snapshot_of(idx);
             if let Some(control) = self.nodes.get(idx).and_then(|it| it.control.as_ref()) {
-                self.checkers.compare(self.now, (idx, control), &self.ledger, snapshot);
+                self.checkers.compare(self.now, (idx, control), self.ledger.entries(), snapshot);
             }
         }
         let handled = handled(&self.sim);
-        let book = self.nodes.iter().find_map(|it| it.control.as_ref()).map(|it| it.book());
-        let untrue = book.into_iter().flat_map(|it| it.tasks.values()).find_map(|task| {
+        let untrue = self.newest_book().into_iter().flat_map(|it| it.tasks.values()).find_map(|task| {
             let completed = task.state == TaskState::Completed;
             let counts = handled.get(&task.order.id).copied().unwrap_or_default();
             (completed && counts != (1, 1)).then(|| {

@@ -118,7 +118,9 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::TwoChannels
             | S::OneSession
             | S::Reconciliation
-            | S::HeartbeatResults => false,
+            | S::HeartbeatResults
+            | S::ConditionalWrites
+            | S::Takeover => false,
         };
         if of_the_gateway {
             let first = first_difference(safeguard);

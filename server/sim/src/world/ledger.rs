@@ -1,0 +1,173 @@
+//! The ledger that all nodes share: conditional writes, one order of entries, and news of them that come late.
+
+use std::collections::BTreeMap;
+
+use kernel::control::{BatchId, Event};
+use kernel::ids::{LedgerSequence, NodeId};
+use kernel::ledger::{Guard, Presence, Rows};
+use kernel::safeguard::Safeguard;
+use kernel::time::Millis;
+use kernel::timing::FOLLOW_POLL;
+use kernel::wire::gateway::LiftCommand;
+use kernel::wire::ledger::{Entry, Record};
+
+use super::World;
+use super::perform::{BROKER_LEG, LEDGER_LEG};
+use super::post::Parcel;
+
+/// A notification of the ledger reaches another node so late.
+const NOTIFICATION_MS: std::ops::RangeInclusive<u64> = 1..=15;
+/// One notification in so many is lost: the poll behind it brings the news.
+const LOST_ONE_IN: u64 = 50;
+
+/// Records that were stored together.
+#[derive(Clone, Debug)]
+struct Batch {
+    /// Whose, of which life, and its own name for it.
+    author: (usize, u32, BatchId),
+    entries: std::ops::Range<usize>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedLedger {
+    entries: Vec<Entry>,
+    batches: Vec<Batch>,
+    rows: Rows,
+    presences: BTreeMap<NodeId, Presence>,
+}
+
+impl SharedLedger {
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(super) fn n_batches(&self) -> usize {
+        self.batches.len()
+    }
+}
+
+impl World {
+    pub(super) fn ledger_takes(
+        &mut self,
+        author: (usize, u32, BatchId),
+        records: Vec<Record>,
+        guards: &[Guard],
+    ) {
+        let (node, life, batch) = author;
+        if self.ledger_away.is_some_and(|until| self.now < until) {
+            let event = Event::AppendFailed { batch, reason: "the ledger does not answer".to_owned() };
+            self.send_to_node(node, life, LEDGER_LEG, event);
+            return;
+        }
+        let conditional = self.config.safeguards.holds(Safeguard::ConditionalWrites);
+        if let Err(conflict) = self.ledger.rows.check(guards) {
+            self.note(|| format!("refused by the ledger: {conflict}"));
+            if conditional {
+                self.send_to_node(node, life, LEDGER_LEG, Event::Conflicted { batch, conflict });
+                return;
+            }
+        }
+        self.store_records(author, records);
+        self.spread_news(node);
+    }
+
+    fn store_records(&mut self, author: (usize, u32, BatchId), records: Vec<Record>) {
+        let Some(machine) = self.nodes.get(author.0) else { return };
+        let (id, at) = (machine.id.clone(), machine.clock.stamp(self.now).wall);
+        let first = self.ledger.entries.len();
+        for record in records {
+            let sequence = LedgerSequence(u64::try_from(self.ledger.entries.len()).unwrap_or(u64::MAX) + 1);
+            self.note(|| format!("#{sequence} {record:?}"));
+            let entry = Entry { sequence, at, node: id.clone(), record, drill: false };
+            self.checkers.recorded(self.now, &entry, &self.sim);
+            self.coverage.recorded(&entry.record);
+            self.ledger.rows.apply(&entry.node, &entry.record);
+            self.ledger.entries.push(entry);
+        }
+        self.ledger.batches.push(Batch { author, entries: first..self.ledger.entries.len() });
+    }
+
+    /// The author hears by the answer, the others by notification.
+    fn spread_news(&mut self, author: usize) {
+        let n_batches = self.ledger.batches.len();
+        for node in 0..self.nodes.len() {
+            let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
+                continue;
+            };
+            let delay = if node == author { LEDGER_LEG } else { self.draw_notification() };
+            self.post.send(self.now + delay, Parcel::News { node, life, n_batches });
+        }
+    }
+
+    fn draw_notification(&mut self) -> Millis {
+        let lost = self.rng.within(1..=LOST_ONE_IN) == 1;
+        if lost { FOLLOW_POLL } else { Millis(self.rng.within(NOTIFICATION_MS)) }
+    }
+
+    /// A node takes in what the ledger holds beyond what it had, in order, each batch once.
+    pub(super) fn news(&mut self, place: u64, idx: usize, life: u32, n_batches: usize) {
+        let now = self.now;
+        let Some(node) = self.nodes.get_mut(idx).filter(|it| it.life == life) else { return };
+        if let Some(until) = node.clock.paused(now) {
+            self.post.hold(until, place, Parcel::News { node: idx, life, n_batches });
+            return;
+        }
+        while let Some(node) =
+            self.nodes.get_mut(idx).filter(|it| it.life == life && it.n_followed < n_batches)
+        {
+            let Some(batch) = self.ledger.batches.get(node.n_followed) else { return };
+            let entries = self.ledger.entries.get(batch.entries.clone()).unwrap_or_default().to_vec();
+            let (author, author_life, name) = batch.author;
+            let own = author == idx && author_life == life;
+            let event =
+                if own { Event::Appended { batch: name, entries } } else { Event::Followed { entries } };
+            node.n_followed += 1;
+            let stamp = node.clock.stamp(now);
+            if let Some(control) = node.control.as_mut() {
+                control.handle(event, stamp);
+            }
+            self.drain_node(idx);
+        }
+    }
+
+    /// A node says that it lives, and hears who else does.
+    pub(super) fn attended(&mut self, idx: usize, life: u32, run: u64, beat: u64) {
+        if self.ledger_away.is_some_and(|until| self.now < until) {
+            return;
+        }
+        let Some(node) = self.nodes.get(idx) else { return };
+        let presence = Presence {
+            node: node.id.clone(),
+            run,
+            beat,
+            version: "lab".to_owned(),
+            at: node.clock.stamp(self.now).wall,
+        };
+        self.ledger.presences.insert(node.id.clone(), presence);
+        let peers = self.ledger.presences.values().cloned().collect();
+        self.send_to_node(idx, life, LEDGER_LEG, Event::Peers(peers));
+    }
+
+    /// The others listen on the gateway's road.
+    pub(super) fn overhear(&mut self, speaker: usize, command: &LiftCommand) {
+        for node in (0..self.nodes.len()).filter(|it| *it != speaker) {
+            let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
+                continue;
+            };
+            let event = Event::Overheard(Box::new(command.clone()));
+            self.send_to_node(node, life, BROKER_LEG.times(2), event);
+        }
+    }
+
+    /// A node that was asked to stop has handed over.
+    pub(super) fn node_left(&mut self, idx: usize) {
+        let Some(node) = self.nodes.get_mut(idx) else { return };
+        let Some(away) = node.leaves_for.take() else { return };
+        node.control = None;
+        node.life += 1;
+        let id = node.id.clone();
+        self.note(|| format!("node {id} ends"));
+        self.checkers.node_died(idx);
+        self.post.send(self.now + away, Parcel::NodeUp { node: idx });
+    }
+}
