@@ -203,6 +203,9 @@ pub enum Effect {
         nonce: LeaseNonce,
         /// The gateway's epoch, which the grant carries.
         epoch: u32,
+        /// The grant's serial lies above it, whatever the store has forgotten: above all that the gateway has admitted,
+        /// and above all that earlier runs of any node may still have on its way.
+        floor: u64,
     },
     /// Give a lease back.
     ReleaseLease {

@@ -217,8 +217,10 @@ impl Gateway {
             self.next_status = now.mono + LIFT_POLL_PERIOD;
             self.messages += 1;
             let boot = self.marks.boot;
-            let epoch = |lift: &LiftId| self.marks.lifts.get(lift).map_or(0, |it| it.epoch);
-            let lifts = self.channels.iter().map(|(id, it)| it.reading(boot, epoch(id), now)).collect();
+            let marks = |lift: &LiftId| {
+                self.marks.lifts.get(lift).map_or_else(Default::default, |it| (it.epoch, it.token))
+            };
+            let lifts = self.channels.iter().map(|(id, it)| it.reading(boot, marks(id), now)).collect();
             let (message, messages_rejected) = (self.messages, self.messages_rejected);
             let status = GatewayStatus { gateway: self.id.clone(), boot, message, messages_rejected, lifts };
             self.effects.push_back(Effect::Status(status));

@@ -86,9 +86,20 @@ pub fn decode<T: DeserializeOwned>(topic: &str, payload: &[u8]) -> Result<T, Rej
 ///
 /// # Errors
 /// What is wrong with it, unknown senders and bodies that speak for somebody else included.
-pub fn decode_for_control(plant: &Plant, topic: &str, payload: &[u8]) -> Result<control::Event, Rejected> {
+pub fn decode_for_control(
+    plant: &Plant,
+    topic: &str,
+    payload: &[u8],
+) -> Result<Option<control::Event>, Rejected> {
     use control::Event;
-    match parse(plant, topic)? {
+    let event = match parse(plant, topic)? {
+        Topic::Gateway(_, GatewayRoad::Command) => {
+            // What other nodes say to lifts is shown here, too; what they say to vehicles is in the ledger.
+            return Ok(match decode(topic, payload)? {
+                GatewayCommand::Lift(command) => Some(Event::Overheard(Box::new(command))),
+                GatewayCommand::Vehicle(_) => None,
+            });
+        }
         Topic::Gateway(id, GatewayRoad::Outcome) => {
             let body: Outcome = decode(topic, payload)?;
             same(topic, &id, &body.gateway).map(|()| Event::Outcome(body))
@@ -118,10 +129,11 @@ pub fn decode_for_control(plant: &Plant, topic: &str, payload: &[u8]) -> Result<
             let event = Event::Presence { vehicle: body.vehicle.clone(), online: body.online };
             same(topic, &id, &body.vehicle).map(|()| event)
         }
-        Topic::Gateway(_, GatewayRoad::Command)
-        | Topic::Vehicle(_, VehicleRoad::Command)
-        | Topic::ControlBeat(_) => Err(Rejected::new(topic, "nothing for a control node arrives here")),
-    }
+        Topic::Vehicle(_, VehicleRoad::Command) | Topic::ControlBeat(_) => {
+            Err(Rejected::new(topic, "nothing for a control node arrives here"))
+        }
+    };
+    event.map(Some)
 }
 
 /// A message for a gateway.

@@ -202,6 +202,8 @@ fn link_options(options: &Options) -> LinkOptions {
         will: None,
         keep_alive: KEEP_ALIVE,
         subscriptions: vec![
+            // What any node says to a lift is shown by all.
+            listen(topics::every_gateway(site, GatewayRoad::Command), false),
             listen(topics::every_gateway(site, GatewayRoad::Outcome), true),
             listen(topics::every_gateway(site, GatewayRoad::Status), false),
             listen(topics::every_vehicle(site, VehicleRoad::Ack), true),

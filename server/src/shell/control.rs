@@ -3,7 +3,7 @@
 //! Nothing in it waits: the ledger, the lease store and the broker each have a worker, and their answers come back
 //! as events. The machine itself sends nothing before the ledger has it.
 
-mod appender;
+mod ledger;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::messaging::topics::{GatewayRoad, Topic};
 use crate::messaging::{Incoming, Link, Publish, Road, codec};
 use crate::shell::ControlRequest;
 
-use self::appender::Appender;
+use self::ledger::LedgerRoad;
 
 /// Answers of the ledger and the lease store that wait for the loop: each belongs to one proposal or request in
 /// flight, and the machine has at most one per task, vehicle, lift and alarm.
@@ -64,6 +64,15 @@ pub struct ControlShell {
 
 type Answers = oneshot::Sender<Result<kernel::control::Accepted, kernel::wire::rest::OrderRefusal>>;
 
+/// How a run ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    /// It handed its tasks over.
+    Left,
+    /// Another process runs under the node's name.
+    Superseded,
+}
+
 struct Running {
     machine: Control,
     node: NodeId,
@@ -71,7 +80,9 @@ struct Running {
     hub: Hub,
     leases: LeaseStore,
     levers: Option<Levers>,
-    appender: Appender,
+    ledger: LedgerRoad,
+    /// What ended the run, when it was over by itself.
+    over: Option<Over>,
     outgoing: mpsc::Sender<Publish>,
     events: mpsc::Sender<Event>,
     tasks: TaskTracker,
@@ -92,7 +103,8 @@ impl ControlShell {
         let tasks = TaskTracker::new();
         let (outgoing, to_send) = mpsc::channel(OUTGOING_MAX);
         let sender = tasks.spawn(send_all(self.link.clone(), to_send));
-        let appender = Appender::start(self.journal, self.node.clone(), events.clone(), &tasks);
+        let taken_in = machine.book().sequence;
+        let ledger = LedgerRoad::start(&self.journal, &self.node, taken_in, &events, &tasks);
         // The gateways refuse what is not above the last token they saw: the run makes it so.
         let leases = LeaseStore::in_process(run << 32);
         if let Some(levers) = &self.levers {
@@ -105,7 +117,8 @@ impl ControlShell {
             hub: self.hub,
             leases,
             levers: self.levers,
-            appender,
+            ledger,
+            over: None,
             outgoing,
             events,
             tasks: tasks.clone(),
@@ -117,6 +130,10 @@ impl ControlShell {
         running.perform();
         let mut answers = answers;
         let ended = running.turn(self.incoming, self.requests, &mut answers, &stop).await;
+        let ended = match ended {
+            Ok(()) if running.over.is_none() => running.leave(&mut answers).await,
+            ended => ended,
+        };
         // Who was promised an answer gets it: the requests' mailbox is closed by now, so no more come.
         if tokio::time::timeout(STOP_BOUND, running.answer_waiting(&mut answers)).await.is_err() {
             tracing::warn!("{} requests are left without an answer", running.waiting.len());
@@ -152,7 +169,7 @@ impl Running {
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 Some(event) = answers.recv() => {
-                    self.appender.check()?;
+                    self.ledger.check()?;
                     self.handle(event);
                 }
                 Some(message) = incoming.recv() => self.hear(message),
@@ -162,8 +179,31 @@ impl Running {
                     self.perform();
                 }
             }
-            self.appender.check()?;
+            self.ledger.check()?;
+            match self.over {
+                Some(Over::Superseded) => anyhow::bail!(
+                    "another process has started as node {} on this ledger; give one of the two another --node",
+                    self.node
+                ),
+                Some(Over::Left) => return Ok(()),
+                None => {}
+            }
         }
+    }
+
+    /// Hands the node's tasks over: says in the ledger that its run is over.
+    async fn leave(&mut self, answers: &mut mpsc::Receiver<Event>) -> anyhow::Result<()> {
+        self.handle(Event::StopRequested);
+        let left = async {
+            while self.over.is_none() {
+                let Some(event) = answers.recv().await else { return };
+                self.handle(event);
+            }
+        };
+        if tokio::time::timeout(STOP_BOUND, left).await.is_err() {
+            tracing::warn!("the ledger does not answer: the other nodes will find this one silent");
+        }
+        self.ledger.check()
     }
 
     /// Takes what the ledger still brings until every request has its answer.
@@ -188,7 +228,8 @@ impl Running {
             }
             Incoming::Message { topic, payload } => {
                 match codec::decode_for_control(&self.plant, &topic, &payload) {
-                    Ok(event) => event,
+                    Ok(Some(event)) => event,
+                    Ok(None) => return,
                     Err(rejected) => {
                         self.note_rejected(&rejected);
                         rejected.into_event()
@@ -222,7 +263,10 @@ impl Running {
     fn perform(&mut self) {
         while let Some(effect) = self.machine.poll_effect() {
             match effect {
-                Effect::Append { batch, records } => self.appender.append(batch, records),
+                Effect::Append { batch, records, guards } => self.ledger.append(batch, records, guards),
+                Effect::Attend { run, beat } => self.ledger.attend(run, beat),
+                Effect::Left => drop(self.over.get_or_insert(Over::Left)),
+                Effect::Superseded => self.over = Some(Over::Superseded),
                 Effect::Answer { request, answer } => {
                     if let Some(reply) = self.waiting.remove(&request) {
                         // Whoever asked may have gone; the order stands all the same.

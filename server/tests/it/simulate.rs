@@ -325,6 +325,7 @@ impl Voice {
                     let Some(Incoming::Message { topic, payload }) = incoming else { continue };
                     if !topic.contains("/V01/") { continue }
                     let event = codec::decode_for_control(&self.plant, &topic, &payload).expect("it is understood");
+                    let Some(event) = event else { continue };
                     let found = is_it(&event);
                     self.heard.push(event);
                     if found { return }

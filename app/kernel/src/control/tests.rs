@@ -330,6 +330,7 @@ impl Bench {
             age_ms: self.read_age,
             connection: self.connection,
             epoch: 1,
+            token: FencingToken::default(),
             verifying: self.verifying.clone(),
             connections_lost: 0,
         };

@@ -82,11 +82,16 @@ impl Control {
     }
 
     fn ask_for_lease(&mut self, lift: &LiftId, now: Now) {
-        let Some(epoch) = self.lifts.get(lift).map(|ear| ear.reading.epoch) else { return };
+        let Some(ear) = self.lifts.get(lift) else { return };
+        let (epoch, admitted) = (ear.reading.epoch, ear.reading.token);
+        // Each start of any node lifts it by more than a run can ever be granted.
+        let runs: u64 = self.book.nodes.values().map(|it| it.run).sum();
+        let admitted = if admitted.epoch == epoch { admitted.serial } else { 0 };
+        let floor = admitted.max(runs << 32);
         self.nonces += 1;
         // The run makes it unique over restarts, and rising.
         let nonce = LeaseNonce((self.run << 32) | self.nonces);
-        self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch });
+        self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch, floor });
         self.set_voice(lift, Voice::Asking { nonce, since: now.mono });
     }
 

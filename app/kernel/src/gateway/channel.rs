@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{CommandId, LiftId};
+use crate::lease::FencingToken;
 use crate::lift::LiftStatus;
 use crate::plant::Lift;
 use crate::safeguard::{Safeguard, Safeguards};
@@ -103,7 +104,7 @@ impl Channel {
         }
     }
 
-    pub(super) fn reading(&self, boot: u64, epoch: u32, now: Now) -> LiftReading {
+    pub(super) fn reading(&self, boot: u64, (epoch, token): (u32, FencingToken), now: Now) -> LiftReading {
         let age_ms = self.newest.as_ref().map(|(_, at)| now.mono.since(*at)).unwrap_or_default();
         let verifying = match &self.phase {
             Phase::Verifying { flight, .. } => Some(flight.command.clone()),
@@ -116,6 +117,7 @@ impl Channel {
             age_ms,
             connection: self.connection_at(now),
             epoch,
+            token,
             verifying,
             connections_lost: self.connections_lost,
         }

@@ -148,7 +148,11 @@ impl Bench {
     }
 
     fn reading(&mut self) -> LiftReading {
-        let reading = self.gateway.channels[&fixture::lift("L1")].reading(1, 1, at(self.ms));
+        let reading = self.gateway.channels[&fixture::lift("L1")].reading(
+            1,
+            (1, crate::lease::FencingToken::default()),
+            at(self.ms),
+        );
         assert_eq!(reading.lift, fixture::lift("L1"));
         reading
     }

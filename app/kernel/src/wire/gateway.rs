@@ -189,6 +189,9 @@ pub struct LiftReading {
     pub connection: Connection,
     /// Owned and persisted by the gateway; tokens of other epochs are void.
     pub epoch: u32,
+    /// The highest token that was admitted: a lease store that forgot its serials goes on above it.
+    #[serde(default)]
+    pub token: FencingToken,
     /// The command that is not settled.
     pub verifying: Option<CommandId>,
     /// Connections that broke since the gateway started.

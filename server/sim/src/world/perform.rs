@@ -56,11 +56,11 @@ impl World {
                     placing.accepted = Some(accepted.order);
                 }
             }
-            Effect::AcquireLease { lift, nonce, epoch } => {
+            Effect::AcquireLease { lift, nonce, epoch, floor } => {
                 let holder = node.id.clone();
                 let asked_at = mono;
                 if self.store.reaches(&holder, self.now) {
-                    let request = Request { node: idx, life, holder, lift, nonce, epoch, asked_at };
+                    let request = Request { node: idx, life, holder, lift, nonce, epoch, floor, asked_at };
                     self.post.send(self.now + STORE_LEG, Parcel::ToStore(request));
                 } else {
                     let refused = Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown };

@@ -19,6 +19,8 @@ pub(super) struct Request {
     pub(super) lift: LiftId,
     pub(super) nonce: LeaseNonce,
     pub(super) epoch: u32,
+    /// The serial lies above it.
+    pub(super) floor: u64,
     /// By the asker's own clock, before the request left.
     pub(super) asked_at: Mono,
 }
@@ -138,7 +140,7 @@ impl LeaseStore {
     }
 
     fn grant(&mut self, request: &Request, now: Mono) -> FencingToken {
-        self.content.serial += 1;
+        self.content.serial = self.content.serial.max(request.floor) + 1;
         let token = FencingToken { epoch: request.epoch, serial: self.content.serial };
         let ends = self.own_time(now).saturating_add(i64::try_from(LEASE_TTL.0).unwrap_or(i64::MAX));
         let grant = Grant { holder: request.holder.clone(), nonce: request.nonce, token, ends };

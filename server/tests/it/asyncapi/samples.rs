@@ -239,6 +239,7 @@ pub(super) fn statuses() -> Vec<GatewayStatus> {
         age_ms: Millis(120),
         connection,
         epoch: 1,
+        token: FencingToken { epoch: 1, serial: 418 },
         verifying: (connection == Connection::Down).then(|| name("C-1")),
         connections_lost: 0,
     };

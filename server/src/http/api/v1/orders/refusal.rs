@@ -49,6 +49,12 @@ pub(super) fn refused(reason: &OrderRefusal, order: &PlaceOrder, plant: &Plant) 
                  for a new order, or the same body to repeat the old one."
             ),
         ),
+        OrderRefusal::KeyForgotten => Refused::new(
+            Code::IdempotencyKeyReused,
+            "The Idempotency-Key was used before, for an order that ended so long ago that it is not remembered any \
+             more. Look into the ledger for what became of it, and use a new key for a new order."
+                .to_owned(),
+        ),
         OrderRefusal::TooMany(n_open) => Refused::new(
             Code::TooManyOrders,
             format!(
