@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 
+use crate::store::address::LedgerUrl;
 use crate::telemetry::{self, LogFormat};
 use crate::{roles, stop};
 
@@ -35,8 +36,12 @@ be injected from the page and over REST, and everything that the run records and
 const CONTROL_HELP: &str = "\
 Example:
   hoistway control --site hall.toml --node A --broker 10.0.0.5:1883 --data /var/lib/hoistway
+  PGPASSWORD=… hoistway control --site hall.toml --node B --ledger postgres://hoist@10.0.0.6:5432/hall
 
-The ledger in the data folder is all that a node needs to go on after it was killed. Until there are accounts it
+The ledger is all that a node needs to go on after it was killed: a file in the data folder, or, for nodes that share
+one, a PostgreSQL database, which has to exist; its tables are created at the first start. While PostgreSQL is away
+orders are refused with 503 and /readyz says so; nothing that was accepted is lost. TLS is not spoken: keep the way to
+the server inside the plant's network or in a tunnel. Until there are accounts it
 listens on loopback only.";
 
 const GATEWAY_HELP: &str = "\
@@ -58,6 +63,7 @@ Exit codes: 0 sound, 1 not sound or not readable, 2 the command line is wrong.";
 const MIGRATE_HELP: &str = "\
 Example:
   cp site/store.db trial.db && hoistway migrate trial.db
+  createdb trial && pg_dump site | psql -q trial && hoistway migrate postgres://hoist@db:5432/trial
 
 Every role does the same to its own store at its start; try it on a copy before an upgrade.";
 
@@ -100,8 +106,8 @@ pub enum Role {
     /// Bring a store to the newest schema, without starting a node.
     #[command(after_help = MIGRATE_HELP)]
     Migrate {
-        /// The store, an SQLite file that a role has created.
-        file: PathBuf,
+        /// The store: an SQLite file that a role has created, or postgres://USER@HOST:PORT/DATABASE of a ledger.
+        store: LedgerUrl,
     },
     /// Put the simulated plant of a site on the wire: a Modbus TCP server for each lift, an MQTT client for each
     /// vehicle.
@@ -132,8 +138,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Role::CheckConfig { file } => check_config(&file),
         Role::Lab(lab) => roles::lab::run(lab),
-        Role::Migrate { file } => {
-            let text = stop::play(|_| roles::migrate::run(&file))?;
+        Role::Migrate { store } => {
+            let text = stop::play(|_| roles::migrate::run(&store))?;
             say(&mut std::io::stdout(), &text)?;
             Ok(ExitCode::SUCCESS)
         }

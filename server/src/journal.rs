@@ -1,24 +1,40 @@
-//! The ledger on SQLite: append-only, hash-chained, durable before anybody acts on it (C15, C16).
+//! The ledger on SQLite or PostgreSQL: append-only, hash-chained, durable before anybody acts on it (C15, C16).
 //!
-//! Knows: how entries are stored and chained. Must not know: what a record means; who applies it.
+//! Knows: how entries are stored and chained, and which rows a proposal rests on. Must not know: what a record means
+//! besides the row that it moves (the kernel says which); who applies it.
 //!
 //! A writer task drains a bounded queue and commits several proposals in one transaction, since the disk's flush
-//! costs the same for one as for fifty. Each proposal is answered by itself, all of it or nothing.
+//! costs the same for one as for fifty. Each proposal is answered by itself, all of it or nothing. Several journals may
+//! write one ledger, in one process or in many: each transaction first takes the head, so there is one chain.
 
 mod chain;
+mod follow;
+mod group;
+mod port;
+mod postgres;
 mod read;
+mod rows;
+mod sqlite;
 mod verify;
 mod writer;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use kernel::ids::{LedgerSequence, NodeId};
+use kernel::ledger::{Conflict, Guard, Presence};
 use kernel::wire::ledger::{Entry, Record};
-use sqlx::SqlitePool;
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::store::{self, Database};
+
+use self::port::Port;
+use self::postgres::PostgresPort;
+use self::sqlite::SqlitePort;
 
 pub use chain::{GENESIS, Hash, hex};
 pub use verify::{BrokenAt, Verified, VerifyError};
@@ -42,20 +58,23 @@ pub const GROUP_MAX: usize = 64;
 /// Records of one proposal. A decision of the machine makes a handful.
 pub const RECORDS_MAX: usize = 256;
 
+/// Guards of one proposal. It rests on a handful of rows: a node, a task, a vehicle, a lift.
+pub const GUARDS_MAX: usize = 64;
+
 /// One record as JSON, in bytes. The longest, a command with its way through a large site, is far below.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
 
 /// Entries that one read returns.
 pub const READ_MAX: u32 = 1000;
 
-/// A transaction that is not through by then counts as failed: the disk hangs.
-pub(crate) const COMMIT_DEADLINE: Duration = Duration::from_secs(10);
+/// A transaction on a file that is not through by then counts as failed: the disk hangs.
+const COMMIT_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Why entries were not stored, or could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JournalError {
     /// The proposal was not taken.
-    #[error("{QUEUE_MAX} proposals wait for the disk already; nothing of this one was stored")]
+    #[error("{QUEUE_MAX} proposals wait for the database already; nothing of this one was stored")]
     QueueFull,
     /// The writer has ended.
     #[error("the journal is closed; nothing was stored")]
@@ -66,6 +85,16 @@ pub enum JournalError {
     /// A record above [`RECORD_BYTES_MAX`].
     #[error("a record of {0} bytes is above the limit of {RECORD_BYTES_MAX}; nothing was stored")]
     RecordTooLarge(usize),
+    /// More guards than [`GUARDS_MAX`].
+    #[error("a proposal with {0} guards is above the limit of {GUARDS_MAX}; nothing was stored")]
+    TooManyGuards(usize),
+    /// A guard does not hold: nothing of the proposal was stored, and the same would be refused again. Whoever proposed
+    /// has to take in what moved the row first.
+    #[error(transparent)]
+    Conflict(Conflict),
+    /// The database does not answer: nothing was stored. The same may be tried again.
+    #[error("the ledger's database is away: {0}")]
+    Away(String),
     /// The database refused: nothing was stored.
     #[error("the database did not store it: {0}")]
     Storage(String),
@@ -94,43 +123,85 @@ pub struct Head {
     pub hash: Hash,
 }
 
-/// The ledger. Clones share one writer, which ends with the last of them.
+/// The ledger. Clones share one writer and one follower, which end with the last of them: the nodes of one process
+/// take a clone each, and so see at once what the others append.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    pool: SqlitePool,
-    proposals: mpsc::Sender<writer::Proposal>,
+    database: Database,
+    proposals: mpsc::Sender<group::Proposal>,
+    moved: watch::Receiver<LedgerSequence>,
+    _follower: Arc<DropGuard>,
 }
 
 impl Journal {
-    /// Opens the ledger of a migrated database: verifies the whole chain, then starts the writer. The handle ends
-    /// when the last clone of the journal is gone and everything queued was answered.
+    /// Opens the ledger of a migrated database: verifies the whole chain, gives a ledger of an older schema its rows,
+    /// then starts the writer. The handle ends when the last clone of the journal is gone and everything queued was
+    /// answered.
     ///
     /// # Errors
     /// The chain is broken, it holds entries of the other kind of run, or the database cannot be read.
-    pub async fn open(pool: SqlitePool, runs: Runs) -> Result<(Self, JoinHandle<()>), VerifyError> {
-        verify::verify(&pool, Some(runs)).await?;
-        let (proposals, queue) = mpsc::channel(QUEUE_MAX);
-        let writer = tokio::spawn(writer::run(pool.clone(), runs, queue));
-        Ok((Self { pool, proposals }, writer))
+    pub async fn open(
+        database: impl Into<Database>,
+        runs: Runs,
+    ) -> Result<(Self, JoinHandle<()>), VerifyError> {
+        let database = database.into();
+        match &database {
+            Database::Sqlite(pool) => {
+                let port = SqlitePort::new(pool.clone());
+                Self::start(database, port, runs).await
+            }
+            Database::Postgres(pool) => {
+                let port = PostgresPort::new(pool.clone());
+                Self::start(database, port, runs).await
+            }
+        }
     }
 
-    /// Makes records durable together and returns them as stored. `at` is kept to the microsecond.
+    async fn start<P: Port + 'static>(
+        database: Database,
+        mut port: P,
+        runs: Runs,
+    ) -> Result<(Self, JoinHandle<()>), VerifyError> {
+        let verified = verify::verify(&database, Some(runs)).await?;
+        rows::rebuild(&mut port, &database).await?;
+        let (proposals, queue) = mpsc::channel(QUEUE_MAX);
+        let (raised, moved) = watch::channel(LedgerSequence(verified.entries));
+        let stop = CancellationToken::new();
+        tokio::spawn(follow::run(database.clone(), raised.clone(), stop.clone()));
+        let writer = tokio::spawn(writer::run(port, runs, queue, raised));
+        let follower = Arc::new(stop.drop_guard());
+        Ok((Self { database, proposals, moved, _follower: follower }, writer))
+    }
+
+    /// Makes records durable together, if all guards hold then, and returns them as stored. `at` is kept to the
+    /// microsecond. The rows that the records move (see [`kernel::ledger::step`]) move with them.
+    ///
+    /// On PostgreSQL the answer takes three seconds at most, but for a proposal whose commit was under way when the
+    /// server vanished: it is answered once it is known what became of it, after a minute at most.
     ///
     /// # Errors
-    /// Nothing was stored, and the error says why; only [`JournalError::Uncertain`] leaves that open.
+    /// Nothing was stored, and the error says why: [`JournalError::Conflict`] when a guard does not hold. Only
+    /// [`JournalError::Uncertain`] leaves open whether it was stored.
     pub async fn append(
         &self,
         node: NodeId,
         at: DateTime<Utc>,
         records: Vec<Record>,
+        guards: Vec<Guard>,
     ) -> Result<Vec<Entry>, JournalError> {
         let (answer, stored) = oneshot::channel();
-        let proposal = writer::Proposal::new(node, at, records, answer)?;
+        let proposal = group::Proposal::new(node, at, records, guards, answer)?;
         self.proposals.try_send(proposal).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => JournalError::QueueFull,
             mpsc::error::TrySendError::Closed(_) => JournalError::Closed,
         })?;
         stored.await.unwrap_or(Err(JournalError::Closed))
+    }
+
+    /// How far the ledger reaches, as last seen: rises soon after anybody's append, and never falls. Entries up to
+    /// there can be read with [`Self::entries_after`].
+    pub fn moved(&self) -> watch::Receiver<LedgerSequence> {
+        self.moved.clone()
     }
 
     /// Entries after a sequence, in order, at most `limit` and at most [`READ_MAX`].
@@ -142,7 +213,7 @@ impl Journal {
         sequence: LedgerSequence,
         limit: u32,
     ) -> Result<Vec<Entry>, JournalError> {
-        read::entries_after(&self.pool, sequence, limit).await
+        read::entries_after(&self.database, sequence, limit).await
     }
 
     /// Where the chain ends.
@@ -150,8 +221,23 @@ impl Journal {
     /// # Errors
     /// The database cannot be read.
     pub async fn head(&self) -> Result<Head, JournalError> {
-        let mut connection = self.pool.acquire().await.map_err(storage)?;
-        read::head(&mut connection).await
+        read::head(&self.database).await
+    }
+
+    /// Tells the others that a node is there. An earlier word of it than the last one changes nothing.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn attend(&self, presence: &Presence) -> Result<(), JournalError> {
+        read::attend(&self.database, presence).await
+    }
+
+    /// The last word of every node that ever told, by name.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn presences(&self) -> Result<Vec<Presence>, JournalError> {
+        read::presences(&self.database).await
     }
 
     /// Checks the whole chain, page by page.
@@ -159,11 +245,14 @@ impl Journal {
     /// # Errors
     /// The first broken entry, or the database cannot be read.
     pub async fn verify(&self) -> Result<Verified, VerifyError> {
-        verify::verify(&self.pool, None).await
+        verify::verify(&self.database, None).await
     }
 }
 
 /// What the database said. It names no row, so the context is the caller's.
 fn storage(error: sqlx::Error) -> JournalError {
-    JournalError::Storage(error.to_string())
+    match store::postgres::is_away(&error) {
+        true => JournalError::Away(error.to_string()),
+        false => JournalError::Storage(error.to_string()),
+    }
 }

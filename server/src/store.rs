@@ -1,21 +1,95 @@
-//! The one SQLite file of a process: journal, outbox and gateway marks.
+//! Where things are kept: a process's own SQLite file (outbox, gateway marks, plant), and the ledger, which is in such
+//! a file or on PostgreSQL.
+
+pub mod address;
+pub mod postgres;
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection as _, SqliteConnection, SqlitePool};
+use sqlx::{Connection as _, PgPool, SqliteConnection, SqlitePool};
 
-/// Every migration, embedded.
-pub static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+use self::address::LedgerAddress;
+
+/// Every migration of a file, embedded.
+pub static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/sqlite");
 
 /// SQLite has one writer: more connections only help readers, of which there are few.
 const CONNECTIONS_MAX: u32 = 4;
 
 /// How long a writer waits for another one. Each holds the file for a group commit, milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a ledger is stored on, opened and of the newest schema.
+#[derive(Clone, Debug)]
+pub enum Database {
+    /// A file.
+    Sqlite(SqlitePool),
+    /// A server, which several processes may share.
+    Postgres(PgPool),
+}
+
+impl From<SqlitePool> for Database {
+    fn from(pool: SqlitePool) -> Self {
+        Self::Sqlite(pool)
+    }
+}
+
+impl From<PgPool> for Database {
+    fn from(pool: PgPool) -> Self {
+        Self::Postgres(pool)
+    }
+}
+
+impl Database {
+    /// Opens a ledger's database and brings it to the newest schema.
+    ///
+    /// # Errors
+    /// It cannot be reached, opened or written, or its schema is newer than this program.
+    pub async fn open(address: &LedgerAddress) -> anyhow::Result<Self> {
+        match address {
+            LedgerAddress::File(path) => open(path).await.map(Self::Sqlite),
+            LedgerAddress::Postgres(options) => postgres::open(options).await.map(Self::Postgres),
+        }
+    }
+
+    /// The number of the newest migration that it has.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn schema(&self) -> Result<i64, sqlx::Error> {
+        const NEWEST: &str = "SELECT max(version) FROM _sqlx_migrations";
+        match self {
+            Self::Sqlite(pool) => sqlx::query_scalar(NEWEST).fetch_one(pool).await,
+            Self::Postgres(pool) => sqlx::query_scalar(NEWEST).fetch_one(pool).await,
+        }
+    }
+
+    /// Closes every connection, as soon as nobody uses it.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite(pool) => pool.close().await,
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// Why a store cannot be brought to the newest schema, with what to do when that is known.
+fn cannot_migrate(error: MigrateError, known: &Migrator) -> anyhow::Error {
+    match error {
+        MigrateError::VersionMissing(found) => {
+            let newest = known.iter().map(|it| it.version).max().unwrap_or_default();
+            anyhow::anyhow!(
+                "its schema has migration {found}, this program knows {newest} at most: a newer hoistway has written \
+                 it, so start that one, or go back to a copy from before the upgrade"
+            )
+        }
+        other => other.into(),
+    }
+}
 
 /// Opens the file, creates it when it is missing, and brings it to the newest schema.
 ///
@@ -43,6 +117,7 @@ pub async fn open(path: &Path) -> anyhow::Result<SqlitePool> {
     MIGRATIONS
         .run(&pool)
         .await
+        .map_err(|error| cannot_migrate(error, &MIGRATIONS))
         .with_context(|| format!("cannot bring the store {} to the newest schema", path.display()))?;
     Ok(pool)
 }

@@ -169,9 +169,20 @@ impl Rows {
         }
     }
 
+    /// Every row that has moved, with its number.
+    pub fn iter(&self) -> impl Iterator<Item = (&Row, u64)> {
+        self.0.iter().map(|(row, number)| (row, *number))
+    }
+
     /// Forgets a row that nobody will ask for again.
     pub fn forget(&mut self, row: &Row) {
         self.0.remove(row);
+    }
+}
+
+impl FromIterator<(Row, u64)> for Rows {
+    fn from_iter<I: IntoIterator<Item = (Row, u64)>>(rows: I) -> Self {
+        Self(rows.into_iter().collect())
     }
 }
 

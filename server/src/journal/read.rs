@@ -1,13 +1,27 @@
-//! Reading entries and the head.
+//! Reading what is stored, on either database.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use kernel::ids::{LedgerSequence, NodeId};
+use kernel::ledger::Presence;
 use kernel::wire::ledger::Entry;
-use sqlx::{Row, SqliteConnection, SqlitePool, sqlite::SqliteRow};
 
-use super::{Hash, Head, JournalError, READ_MAX, storage};
+use super::{Hash, Head, JournalError, READ_MAX, postgres, storage};
+use crate::store::Database;
+
+pub(super) const HEAD: &str = "SELECT sequence, hash FROM head WHERE id = 1";
+pub(super) const HASH: &str = "SELECT hash FROM entries WHERE sequence = $1";
+const AFTER: &str = "SELECT sequence, at, node, record, drill, prev_hash, hash FROM entries WHERE sequence > $1 \
+                     ORDER BY sequence LIMIT $2";
+const HAS_ROWS: &str = "SELECT count(*) FROM (SELECT 1 FROM rows LIMIT 1) AS one";
+const PRESENCES: &str = "SELECT node, run, beat, version, at FROM nodes";
+/// A word that overtook a later one changes nothing.
+const ATTEND: &str = "INSERT INTO nodes (node, run, beat, version, at) VALUES ($1, $2, $3, $4, $5) \
+                      ON CONFLICT (node) DO UPDATE SET run = excluded.run, beat = excluded.beat, \
+                      version = excluded.version, at = excluded.at \
+                      WHERE (excluded.run, excluded.beat) > (nodes.run, nodes.beat)";
 
 /// An entry as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StoredEntry {
     pub(super) sequence: u64,
     pub(super) at: String,
@@ -18,6 +32,14 @@ pub(super) struct StoredEntry {
     pub(super) hash: Vec<u8>,
 }
 
+type EntryColumns = (i64, String, String, String, bool, Vec<u8>, Vec<u8>);
+
+impl From<EntryColumns> for StoredEntry {
+    fn from((sequence, at, node, record, drill, prev_hash, hash): EntryColumns) -> Self {
+        Self { sequence: unsigned(sequence), at, node, record, drill, prev_hash, hash }
+    }
+}
+
 /// How an instant is stored.
 pub(super) fn at_text(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
@@ -25,39 +47,28 @@ pub(super) fn at_text(at: DateTime<Utc>) -> String {
 
 /// Stored entries after a sequence, in order, at most `limit`.
 pub(super) async fn stored_after(
-    pool: &SqlitePool,
+    database: &Database,
     sequence: u64,
     limit: u32,
-) -> Result<Vec<StoredEntry>, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT sequence, at, node, record, drill, prev_hash, hash FROM entries WHERE sequence > $1 \
-         ORDER BY sequence LIMIT $2",
-    )
-    .bind(signed(sequence))
-    .bind(i64::from(limit))
-    .fetch_all(pool)
-    .await?;
-    rows.iter().map(stored).collect()
-}
-
-fn stored(row: &SqliteRow) -> Result<StoredEntry, sqlx::Error> {
-    Ok(StoredEntry {
-        sequence: unsigned(row.try_get("sequence")?),
-        at: row.try_get("at")?,
-        node: row.try_get("node")?,
-        record: row.try_get("record")?,
-        drill: row.try_get("drill")?,
-        prev_hash: row.try_get("prev_hash")?,
-        hash: row.try_get("hash")?,
-    })
+) -> Result<Vec<StoredEntry>, JournalError> {
+    let (after, limit) = (signed(sequence), i64::from(limit));
+    let found: Vec<EntryColumns> = match database {
+        Database::Sqlite(pool) => {
+            sqlx::query_as(AFTER).bind(after).bind(limit).fetch_all(pool).await.map_err(storage)?
+        }
+        Database::Postgres(pool) => {
+            postgres::ask(pool, sqlx::query_as(AFTER).bind(after).bind(limit)).await?
+        }
+    };
+    Ok(found.into_iter().map(StoredEntry::from).collect())
 }
 
 pub(super) async fn entries_after(
-    pool: &SqlitePool,
+    database: &Database,
     sequence: LedgerSequence,
     limit: u32,
 ) -> Result<Vec<Entry>, JournalError> {
-    let stored = stored_after(pool, sequence.0, limit.min(READ_MAX)).await.map_err(storage)?;
+    let stored = stored_after(database, sequence.0, limit.min(READ_MAX)).await?;
     stored.into_iter().map(understood).collect()
 }
 
@@ -74,28 +85,84 @@ fn understood(stored: StoredEntry) -> Result<Entry, JournalError> {
 }
 
 /// Reads back what [`at_text`] wrote.
-pub(super) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+fn instant(text: &str) -> Result<DateTime<Utc>, String> {
     DateTime::parse_from_rfc3339(text).map(|at| at.to_utc()).map_err(|error| error.to_string())
 }
 
 /// Where the chain ends.
-pub(super) async fn head(connection: &mut SqliteConnection) -> Result<Head, JournalError> {
-    let row = sqlx::query("SELECT sequence, hash FROM head WHERE id = 1")
-        .fetch_one(connection)
-        .await
-        .map_err(storage)?;
-    let sequence = unsigned(row.try_get("sequence").map_err(storage)?);
-    let hash: Vec<u8> = row.try_get("hash").map_err(storage)?;
-    let hash = Hash::try_from(hash.as_slice())
-        .map_err(|_| JournalError::Storage("the head's hash is not 32 bytes long".to_owned()))?;
-    Ok(Head { sequence: LedgerSequence(sequence), hash })
+pub(super) async fn head(database: &Database) -> Result<Head, JournalError> {
+    let found: Vec<(i64, Vec<u8>)> = match database {
+        Database::Sqlite(pool) => sqlx::query_as(HEAD).fetch_all(pool).await.map_err(storage)?,
+        Database::Postgres(pool) => postgres::ask(pool, sqlx::query_as(HEAD)).await?,
+    };
+    let head = found.into_iter().next();
+    head_of(head.ok_or_else(|| JournalError::Storage("the ledger has no head".to_owned()))?)
 }
 
-/// SQLite's integers are signed; a ledger never comes near the border.
-pub(super) fn signed(sequence: u64) -> i64 {
-    i64::try_from(sequence).unwrap_or(i64::MAX)
+/// A head from its columns.
+pub(super) fn head_of((sequence, hash): (i64, Vec<u8>)) -> Result<Head, JournalError> {
+    Ok(Head { sequence: LedgerSequence(unsigned(sequence)), hash: hash_from(hash)? })
 }
 
-fn unsigned(sequence: i64) -> u64 {
-    u64::try_from(sequence).unwrap_or(0)
+/// A hash from its column.
+pub(super) fn hash_from(hash: Vec<u8>) -> Result<Hash, JournalError> {
+    Hash::try_from(hash.as_slice())
+        .map_err(|_| JournalError::Storage("a stored hash is not 32 bytes long".to_owned()))
+}
+
+/// Whether any row has moved.
+pub(super) async fn has_rows(database: &Database) -> Result<bool, JournalError> {
+    let found: Vec<(i64,)> = match database {
+        Database::Sqlite(pool) => sqlx::query_as(HAS_ROWS).fetch_all(pool).await.map_err(storage)?,
+        Database::Postgres(pool) => postgres::ask(pool, sqlx::query_as(HAS_ROWS)).await?,
+    };
+    Ok(found.first().is_some_and(|(n,)| *n > 0))
+}
+
+/// Notes that a node is there.
+pub(super) async fn attend(database: &Database, presence: &Presence) -> Result<(), JournalError> {
+    let (run, beat) = (signed(presence.run), signed(presence.beat));
+    let (node, version, at) = (presence.node.as_str(), presence.version.as_str(), at_text(presence.at));
+    match database {
+        Database::Sqlite(pool) => {
+            let query = sqlx::query(ATTEND).bind(node).bind(run).bind(beat).bind(version).bind(at);
+            query.execute(pool).await.map_err(storage)?;
+        }
+        Database::Postgres(pool) => {
+            let query = sqlx::query_as::<_, (i64,)>(ATTEND).bind(node).bind(run).bind(beat);
+            postgres::ask(pool, query.bind(version).bind(at)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What is known of every node, by name.
+pub(super) async fn presences(database: &Database) -> Result<Vec<Presence>, JournalError> {
+    let found: Vec<(String, i64, i64, String, String)> = match database {
+        Database::Sqlite(pool) => sqlx::query_as(PRESENCES).fetch_all(pool).await.map_err(storage)?,
+        Database::Postgres(pool) => postgres::ask(pool, sqlx::query_as(PRESENCES)).await?,
+    };
+    let known = found.into_iter().map(|(node, run, beat, version, at)| {
+        let unreadable = |reason: String| JournalError::Storage(format!("node {node:?}: {reason}"));
+        Ok(Presence {
+            node: NodeId::try_new(&node).map_err(|error| unreadable(error.to_string()))?,
+            run: unsigned(run),
+            beat: unsigned(beat),
+            version,
+            at: instant(&at).map_err(unreadable)?,
+        })
+    });
+    let mut known = known.collect::<Result<Vec<_>, _>>()?;
+    // Not by the database, which would order by its own language.
+    known.sort_by(|a, b| a.node.cmp(&b.node));
+    Ok(known)
+}
+
+/// The databases' integers are signed; no number of a ledger comes near the border.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }

@@ -1,12 +1,12 @@
 //! Walking the chain: a ledger that was touched behind our back is not a ledger any more.
 
 use kernel::ids::LedgerSequence;
-use sqlx::SqlitePool;
 use thiserror::Error;
 
 use super::chain::{self, GENESIS, Hash, Link};
 use super::read::{self, StoredEntry};
-use super::{JournalError, READ_MAX, Runs};
+use super::{Head, JournalError, READ_MAX, Runs};
+use crate::store::Database;
 
 /// A whole chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Verified {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "the ledger is broken at entry {sequence}: {reason}. Entries before it are sound. Nothing may run on a broken \
-     ledger: keep this file for the investigation and restore the last backup whose chain is whole"
+     ledger: keep it as it is for the investigation and restore the last backup whose chain is whole"
 )]
 pub struct BrokenAt {
     /// Sequence of the entry.
@@ -44,29 +44,41 @@ pub enum VerifyError {
     Unreadable(#[from] JournalError),
 }
 
-/// Walks from the first entry to the head in pages of [`READ_MAX`] entries, so that memory stays bounded.
-pub(super) async fn verify(pool: &SqlitePool, runs: Option<Runs>) -> Result<Verified, VerifyError> {
-    let mut entries = 0;
-    let mut hash = GENESIS;
-    loop {
-        let page = read::stored_after(pool, entries, READ_MAX).await.map_err(super::storage)?;
-        let is_last = page.len() < READ_MAX as usize;
+/// Walks from the first entry to where the head stands now, in pages of [`READ_MAX`] entries, so that memory stays
+/// bounded. Others may append meanwhile.
+pub(super) async fn verify(database: &Database, runs: Option<Runs>) -> Result<Verified, VerifyError> {
+    let head = read::head(database).await?;
+    let mut walked = Verified { entries: 0, head_hash: GENESIS };
+    while let left @ 1.. = head.sequence.0.saturating_sub(walked.entries) {
+        let limit = u32::try_from(left).unwrap_or(READ_MAX).min(READ_MAX);
+        let page = read::stored_after(database, walked.entries, limit).await?;
         for entry in &page {
-            hash = follow(entry, entries + 1, &hash)?;
+            walked.head_hash = follow(entry, walked.entries + 1, &walked.head_hash)?;
             fits(entry, runs)?;
-            entries += 1;
+            walked.entries += 1;
         }
-        if is_last {
-            break;
+        if page.is_empty() {
+            return Err(contradicts(head, walked.entries).into());
         }
     }
-    let mut connection = pool.acquire().await.map_err(super::storage)?;
-    let head = read::head(&mut connection).await?;
-    if head.sequence.0 != entries || head.hash != hash {
-        let reason = format!("the head says that {} entries stand, {entries} were found", head.sequence);
-        return Err(broken(entries + 1, reason).into());
+    if head.hash != walked.head_hash || has_more(database, head).await? {
+        return Err(contradicts(head, walked.entries).into());
     }
-    Ok(Verified { entries, head_hash: hash })
+    Ok(walked)
+}
+
+/// Whether entries stand after the head: an append moves both at once, so that it has moved by then.
+async fn has_more(database: &Database, head: Head) -> Result<bool, JournalError> {
+    let after = read::stored_after(database, head.sequence.0, 1).await?;
+    Ok(!after.is_empty() && read::head(database).await? == head)
+}
+
+fn contradicts(head: Head, found: u64) -> BrokenAt {
+    let reason = format!(
+        "the head says that {} entries stand and what its hash is, {found} were found that lead to no such head",
+        head.sequence
+    );
+    broken(found + 1, reason)
 }
 
 /// Whether an entry may stand in a ledger of this kind of run. A drill must never be taken for what happened, nor

@@ -1,184 +1,147 @@
-//! The one writer: takes proposals in order, commits them in groups, answers each.
+//! The one writer: takes proposals in order, commits them in groups, answers each. Says "not stored" only when that is
+//! certain.
 
-use chrono::{DateTime, SubsecRound, Utc};
-use kernel::ids::{LedgerSequence, NodeId};
-use kernel::wire::ledger::{Entry, Record};
-use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
-use tokio::sync::{mpsc, oneshot};
+use kernel::ids::LedgerSequence;
+use tokio::sync::{mpsc, watch};
 
-use super::chain::{self, Link};
-use super::{
-    COMMIT_DEADLINE, GROUP_MAX, Head, JournalError, RECORD_BYTES_MAX, RECORDS_MAX, Runs, read, storage,
-};
-
-type Answer = Result<Vec<Entry>, JournalError>;
-
-/// Records that are to be stored together.
-pub(super) struct Proposal {
-    node: NodeId,
-    at: DateTime<Utc>,
-    records: Vec<(Record, String)>,
-    answer: oneshot::Sender<Answer>,
-}
-
-impl Proposal {
-    /// Checks the bounds and writes the records as JSON, before anything is queued.
-    pub(super) fn new(
-        node: NodeId,
-        at: DateTime<Utc>,
-        records: Vec<Record>,
-        answer: oneshot::Sender<Answer>,
-    ) -> Result<Self, JournalError> {
-        if records.len() > RECORDS_MAX {
-            return Err(JournalError::TooManyRecords(records.len()));
-        }
-        let written = records.into_iter().map(write).collect::<Result<Vec<_>, _>>()?;
-        // What is stored and what is returned must be the same after a restart.
-        Ok(Self { node, at: at.trunc_subsecs(6), records: written, answer })
-    }
-}
-
-fn write(record: Record) -> Result<(Record, String), JournalError> {
-    let text = serde_json::to_string(&record)
-        .map_err(|error| JournalError::Storage(format!("a record cannot be written as JSON: {error}")))?;
-    if text.len() > RECORD_BYTES_MAX {
-        return Err(JournalError::RecordTooLarge(text.len()));
-    }
-    Ok((record, text))
-}
+use super::group::{self, Plan, Proposal};
+use super::port::Port;
+use super::{GROUP_MAX, JournalError, Runs, follow, read};
 
 /// Runs until every journal handle is gone and the queue is empty.
-pub(super) async fn run(pool: SqlitePool, runs: Runs, mut queue: mpsc::Receiver<Proposal>) {
+pub(super) async fn run<P: Port>(
+    mut port: P,
+    runs: Runs,
+    mut queue: mpsc::Receiver<Proposal>,
+    moved: watch::Sender<LedgerSequence>,
+) {
     let mut uncertain = None;
     let mut group = Vec::with_capacity(GROUP_MAX);
     while queue.recv_many(&mut group, GROUP_MAX).await > 0 {
         let proposals = std::mem::replace(&mut group, Vec::with_capacity(GROUP_MAX));
         let outcome = match &uncertain {
             Some(reason) => Err(JournalError::Uncertain(String::clone(reason))),
-            None => commit(&pool, runs, &proposals).await,
+            None => commit(&mut port, runs, &proposals, &mut queue).await,
         };
-        if let Err(JournalError::Uncertain(reason)) = &outcome {
-            tracing::error!(%reason, "the ledger takes no more entries until a restart");
-            uncertain = Some(reason.clone());
+        match outcome {
+            Ok(plan) => {
+                if let Some(last) = plan.entries.last() {
+                    follow::raise(&moved, LedgerSequence(last.sequence));
+                }
+                for (proposal, answer) in proposals.into_iter().zip(plan.answers) {
+                    proposal.answer(answer);
+                }
+            }
+            Err(error) => {
+                if let JournalError::Uncertain(reason) = &error {
+                    tracing::error!(%reason, "the ledger takes no more entries until a restart");
+                    uncertain = Some(reason.clone());
+                }
+                refuse(proposals, &error);
+                if matches!(error, JournalError::Away(_)) {
+                    // Who waited meanwhile need not wait as long again.
+                    refuse(std::iter::from_fn(|| queue.try_recv().ok()), &error);
+                }
+            }
         }
-        answer(proposals, outcome);
     }
 }
 
-/// Answers each proposer. Nobody may listen any more: the entries stand all the same.
-fn answer(proposals: Vec<Proposal>, outcome: Result<Vec<Vec<Entry>>, JournalError>) {
-    match outcome {
-        Ok(stored) => {
-            for (proposal, entries) in proposals.into_iter().zip(stored) {
-                let _ = proposal.answer.send(Ok(entries));
-            }
-        }
-        Err(error) => {
-            for proposal in proposals {
-                let _ = proposal.answer.send(Err(error.clone()));
-            }
-        }
+fn refuse(proposals: impl IntoIterator<Item = Proposal>, error: &JournalError) {
+    for proposal in proposals {
+        proposal.answer(Err(error.clone()));
     }
 }
 
-/// Stores a group in one transaction. After a failure it finds out whether the commit held: "not stored" is said
-/// only when that is certain.
-async fn commit(
-    pool: &SqlitePool,
+/// Stores a group in one transaction. The whole group shares one fate, so a bound around it suffices.
+async fn commit<P: Port>(
+    port: &mut P,
     runs: Runs,
     proposals: &[Proposal],
-) -> Result<Vec<Vec<Entry>>, JournalError> {
-    // The whole group shares one fate, so a bound around it suffices.
-    let inserted = tokio::time::timeout(COMMIT_DEADLINE, insert(pool, runs, proposals)).await;
-    let (transaction, before, stored) = match inserted {
-        Ok(result) => result?,
-        // Not committed, so dropping the transaction has undone it.
-        Err(_) => return Err(JournalError::Storage(hung())),
+    queue: &mut mpsc::Receiver<Proposal>,
+) -> Result<Plan, JournalError> {
+    let patience = port.patience();
+    let stored = tokio::time::timeout(patience.store, store(port, runs, proposals)).await;
+    let stored = stored.unwrap_or_else(|_| {
+        Err(JournalError::Away(format!("no answer within {} s", patience.store.as_secs())))
+    });
+    let plan = match stored {
+        Ok(plan) => plan,
+        Err(error) => {
+            // Not committed, so this undoes it.
+            port.abandon();
+            return Err(error);
+        }
     };
-    let failure = match tokio::time::timeout(COMMIT_DEADLINE, transaction.commit()).await {
-        Ok(Ok(())) => return Ok(stored),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => hung(),
+    let failure = match tokio::time::timeout(patience.commit, port.commit()).await {
+        Ok(Ok(())) => return Ok(plan),
+        Ok(Err(error)) => error,
+        Err(_) => JournalError::Away(format!("no answer to a commit within {} s", patience.commit.as_secs())),
     };
-    settle(pool, before, stored, failure).await
+    port.abandon();
+    settle(port, plan, failure, queue).await
 }
 
-fn hung() -> String {
-    format!("the disk did not answer within {} s", COMMIT_DEADLINE.as_secs())
+async fn store<P: Port>(port: &mut P, runs: Runs, proposals: &[Proposal]) -> Result<Plan, JournalError> {
+    let head = port.begin().await?;
+    let rows = port.rows(&group::rows_of(proposals)).await?;
+    let plan = group::plan(head, rows, runs, proposals);
+    port.store(&plan.entries, &plan.rows).await?;
+    Ok(plan)
 }
 
-/// Looks whether a commit that failed holds after all.
-async fn settle(
-    pool: &SqlitePool,
-    before: Head,
-    stored: Vec<Vec<Entry>>,
-    failure: String,
-) -> Result<Vec<Vec<Entry>>, JournalError> {
-    let found = tokio::time::timeout(COMMIT_DEADLINE, async {
-        let mut connection = pool.acquire().await.map_err(storage)?;
-        read::head(&mut connection).await
+/// Finds out whether a commit that failed holds after all. Whoever proposes meanwhile is told that the ledger is away.
+async fn settle<P: Port>(
+    port: &mut P,
+    plan: Plan,
+    failure: JournalError,
+    queue: &mut mpsc::Receiver<Proposal>,
+) -> Result<Plan, JournalError> {
+    // The hash covers all that came before, so the first entry tells it for the whole group. When there is none, the
+    // conflicts stand: they were seen under the lock.
+    let Some(first) = plan.entries.first() else { return Ok(plan) };
+    let (sequence, hash) = (LedgerSequence(first.sequence), read::hash_from(first.hash.clone())?);
+    let away = JournalError::Away(format!("it is not known yet whether the last commit holds: {failure}"));
+    let found = tokio::time::timeout(port.patience().settle, async {
+        let mut asked = std::pin::pin!(found(port, sequence));
+        loop {
+            tokio::select! {
+                found = &mut asked => return found,
+                Some(proposal) = queue.recv() => proposal.answer(Err(away.clone())),
+            }
+        }
     });
     match found.await {
-        // One process writes this ledger, so a head that has not moved says that the commit does not hold.
-        Ok(Ok(head)) if head == before => Err(JournalError::Storage(failure)),
-        Ok(Ok(head)) if Some(head.sequence) == stored.iter().flatten().last().map(|it| it.sequence) => {
-            Ok(stored)
+        Ok(Some(stored)) if stored == hash => Ok(plan),
+        Ok(_) => Err(failure),
+        Err(_) => {
+            port.abandon();
+            Err(JournalError::Uncertain(failure.to_string()))
         }
-        Ok(Ok(_) | Err(_)) | Err(_) => Err(JournalError::Uncertain(failure)),
     }
 }
 
-type Inserted = (Transaction<'static, Sqlite>, Head, Vec<Vec<Entry>>);
-
-async fn insert(pool: &SqlitePool, runs: Runs, proposals: &[Proposal]) -> Result<Inserted, JournalError> {
-    let drill = runs == Runs::Drill;
-    // IMMEDIATE takes the write lock before the head is read, so nobody appends in between.
-    let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await.map_err(storage)?;
-    let before = read::head(&mut transaction).await?;
-    let mut head = before;
-    let mut stored = Vec::with_capacity(proposals.len());
-    for proposal in proposals {
-        let at = read::at_text(proposal.at);
-        let mut entries = Vec::with_capacity(proposal.records.len());
-        for (record, text) in &proposal.records {
-            let link = Link {
-                sequence: head.sequence.0.saturating_add(1),
-                at: &at,
-                node: proposal.node.as_str(),
-                record: text,
-                drill,
-                prev: &head.hash,
-            };
-            head = insert_one(&mut transaction, link).await?;
-            entries.push(Entry {
-                sequence: head.sequence,
-                at: proposal.at,
-                node: proposal.node.clone(),
-                record: record.clone(),
-                drill,
-            });
+/// The hash that stands at a place, as soon as the database tells: under the head's lock, which whatever is still in
+/// flight has to let go of first.
+async fn found<P: Port>(port: &mut P, sequence: LedgerSequence) -> Option<super::Hash> {
+    let patience = port.patience();
+    loop {
+        let asked = tokio::time::timeout(patience.store, async {
+            port.begin().await?;
+            port.hash_of(sequence).await
+        });
+        let asked = asked.await;
+        // The answer needs no commit, and a failed connection is of no more use.
+        port.abandon();
+        match asked {
+            Ok(Ok(hash)) => return hash,
+            Ok(Err(error)) => tracing::warn!("whether a commit holds cannot be asked yet: {error}"),
+            Err(_) => tracing::warn!("whether a commit holds was not answered yet"),
         }
-        stored.push(entries);
+        tokio::time::sleep(patience.pause).await;
     }
-    Ok((transaction, before, stored))
 }
 
-/// Appends one entry and returns the new head, which the database moves by itself.
-async fn insert_one(connection: &mut SqliteConnection, link: Link<'_>) -> Result<Head, JournalError> {
-    let hash = chain::hash(link);
-    sqlx::query(
-        "INSERT INTO entries (sequence, at, node, record, drill, prev_hash, hash) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(read::signed(link.sequence))
-    .bind(link.at)
-    .bind(link.node)
-    .bind(link.record)
-    .bind(link.drill)
-    .bind(link.prev.as_slice())
-    .bind(hash.as_slice())
-    .execute(connection)
-    .await
-    .map_err(storage)?;
-    Ok(Head { sequence: LedgerSequence(link.sequence), hash })
-}
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

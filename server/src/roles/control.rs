@@ -23,7 +23,8 @@ use crate::messaging::{self, LinkOptions, Outbox, Subscription};
 use crate::shell::ControlHandle;
 use crate::shell::control::ControlShell;
 use crate::site::{self, HostPort};
-use crate::store;
+use crate::store::Database;
+use crate::store::address::{LedgerAddress, LedgerUrl};
 
 /// The store of the ledger in its data folder.
 pub const LEDGER_FILE: &str = "hoistway.db";
@@ -47,9 +48,13 @@ pub struct Args {
     /// Where REST, the live stream and the page are served; loopback only, until there are accounts
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
-    /// Folder of the ledger; created when missing
+    /// Folder of the ledger, unless --ledger says where that is; created when missing
     #[arg(long, value_name = "DIR", default_value = "var/control", env = "HOISTWAY_DATA")]
     pub data: PathBuf,
+    /// The ledger, when several nodes share it: postgres://USER@HOST:PORT/DATABASE, or the path of an SQLite file. A
+    /// password is better given in PGPASSWORD or ~/.pgpass than here, where other users of the machine see it
+    #[arg(long, value_name = "URL", env = "HOISTWAY_LEDGER", hide_env_values = true)]
+    pub ledger: Option<LedgerUrl>,
     /// Folder of the page's files, as `make bundle` writes it
     #[arg(long, value_name = "DIR", default_value = "target/site", env = "HOISTWAY_ASSETS")]
     pub assets: PathBuf,
@@ -66,8 +71,10 @@ pub struct Options {
     pub broker: HostPort,
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Folder of the ledger.
+    /// Folder of the ledger, if that is nowhere else.
     pub data: PathBuf,
+    /// Where the ledger is, if not in the folder.
+    pub ledger: Option<LedgerAddress>,
     /// Folder of the page's files.
     pub assets: PathBuf,
     /// Who conducts its drills; none in an ordinary run.
@@ -115,6 +122,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         broker: args.broker,
         listen: args.listen,
         data: args.data,
+        ledger: args.ledger.map(|it| it.address()).transpose().context("--ledger")?,
         assets: args.assets,
         drills: None,
     };
@@ -126,15 +134,14 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
 /// Starts a control node.
 ///
 /// # Errors
-/// An address that is not loopback or is taken, a data folder that another process has, a ledger that is broken.
+/// An address that is not loopback or is taken, a data folder that another process has, a ledger that is away or broken.
 pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<Running> {
     let listener = http::bind(cli::loopback(options.listen)?).await?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let data = DataDir::hold(&options.data, "control")?;
-    let pool = store::open(&data.file(LEDGER_FILE)).await?;
+    let (ledger, data) = open_ledger(&options).await?;
     let drills = options.drills.clone();
     let runs = if drills.is_some() { Runs::Drill } else { Runs::Ordinary };
-    let (journal, writer) = Journal::open(pool.clone(), runs).await?;
+    let (journal, writer) = Journal::open(ledger.clone(), runs).await?;
     // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
     // would send commands whose ground has gone.
     let (link, incoming) = messaging::connect(link_options(&options), Outbox::memory());
@@ -182,11 +189,21 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
             link.close().await;
         }
         writer.await.context("the ledger's writer ended badly")?;
-        pool.close().await;
+        ledger.close().await;
         drop(data);
         decided.unwrap_or(Ok(())).and(served)
     });
     Ok(Running { address, ended, dies })
+}
+
+/// Opens the ledger. The data folder is held for it alone: one that is elsewhere may be shared with other nodes.
+async fn open_ledger(options: &Options) -> anyhow::Result<(Database, Option<DataDir>)> {
+    if let Some(address) = &options.ledger {
+        return Ok((Database::open(address).await?, None));
+    }
+    let data = DataDir::hold(&options.data, "control")?;
+    let file = LedgerAddress::File(data.file(LEDGER_FILE));
+    Ok((Database::open(&file).await?, Some(data)))
 }
 
 fn link_options(options: &Options) -> LinkOptions {

@@ -107,6 +107,7 @@ async fn play(
         broker: at,
         listen: args.listen,
         data: args.data.clone(),
+        ledger: None,
         assets: args.assets.clone(),
         drills,
     };

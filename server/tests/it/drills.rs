@@ -219,7 +219,7 @@ async fn a_ledger_of_one_kind_of_run_is_not_continued_by_the_other() {
         let site = kernel::ids::SiteId::try_new("demo").unwrap();
         let node = NodeId::try_new("A").unwrap();
         let records = vec![Record::NodeStarted { run: 1, site }];
-        let stored = journal.append(node, chrono::Utc::now(), records).await.unwrap();
+        let stored = journal.append(node, chrono::Utc::now(), records, vec![]).await.unwrap();
         assert_eq!(stored[0].drill, first == Runs::Drill);
         let refused = Journal::open(pool.clone(), other).await.unwrap_err().to_string();
         assert!(refused.contains("another --data folder"), "{refused}");

@@ -18,6 +18,7 @@ mod live;
 mod messaging;
 mod openapi;
 mod plc;
+mod postgres;
 mod processes;
 mod rest;
 mod simulate;

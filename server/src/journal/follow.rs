@@ -1,0 +1,99 @@
+//! Where the ledger stands, as soon as it is known: what other processes append is seen, too.
+
+use std::time::Duration;
+
+use kernel::ids::LedgerSequence;
+use sqlx::PgPool;
+use sqlx::postgres::PgListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{JournalError, read, storage};
+use crate::store::Database;
+
+/// What a missed notification costs at most. PostgreSQL notifies, unless a connection is lost; a file does not.
+const POLL_PERIOD: Duration = Duration::from_millis(250);
+/// The channel of the migration's trigger.
+const CHANNEL: &str = "hoistway_ledger";
+
+/// Notes how far the ledger reaches; never backwards.
+pub(super) fn raise(moved: &watch::Sender<LedgerSequence>, to: LedgerSequence) {
+    moved.send_if_modified(|known| {
+        let rises = to > *known;
+        *known = to.max(*known);
+        rises
+    });
+}
+
+/// Follows the ledger until `stop`, through every absence of its database.
+pub(super) async fn run(database: Database, moved: watch::Sender<LedgerSequence>, stop: CancellationToken) {
+    let following = async {
+        let mut was_away = false;
+        loop {
+            // A new connection after each absence: the old one may be dead without knowing it.
+            let hears = CancellationToken::new();
+            let _silenced = hears.clone().drop_guard();
+            listen(&database, &moved, &hears);
+            let Err(error) = poll(&database, &moved, &mut was_away).await;
+            if !std::mem::replace(&mut was_away, true) {
+                tracing::warn!("the ledger is away: {error}");
+            }
+            tokio::time::sleep(POLL_PERIOD).await;
+        }
+    };
+    stop.run_until_cancelled(following).await;
+}
+
+/// Looks again and again, until the database does not answer.
+async fn poll(
+    database: &Database,
+    moved: &watch::Sender<LedgerSequence>,
+    was_away: &mut bool,
+) -> Result<std::convert::Infallible, JournalError> {
+    loop {
+        let head = read::head(database).await?;
+        if std::mem::take(was_away) {
+            tracing::info!("the ledger is back");
+        }
+        raise(moved, head.sequence);
+        tokio::time::sleep(POLL_PERIOD).await;
+    }
+}
+
+/// Listens beside the poll, where the database notifies.
+fn listen(database: &Database, moved: &watch::Sender<LedgerSequence>, hears: &CancellationToken) {
+    match database {
+        Database::Sqlite(_) => {}
+        Database::Postgres(pool) => {
+            let (pool, moved, hears) = (pool.clone(), moved.clone(), hears.clone());
+            let database = database.clone();
+            tokio::spawn(
+                async move { hears.run_until_cancelled(hear_always(&pool, &database, &moved)).await },
+            );
+        }
+    }
+}
+
+async fn hear_always(pool: &PgPool, database: &Database, moved: &watch::Sender<LedgerSequence>) {
+    loop {
+        let Err(error) = hear(pool, database, moved).await;
+        tracing::debug!("the ledger's notifications have ended: {error}");
+        tokio::time::sleep(POLL_PERIOD).await;
+    }
+}
+
+async fn hear(
+    pool: &PgPool,
+    database: &Database,
+    moved: &watch::Sender<LedgerSequence>,
+) -> Result<std::convert::Infallible, JournalError> {
+    let mut listener = PgListener::connect_with(pool).await.map_err(storage)?;
+    listener.listen(CHANNEL).await.map_err(storage)?;
+    loop {
+        listener.recv().await.map_err(storage)?;
+        // One look is enough for all that have come meanwhile. What a notification says is not trusted: anybody who
+        // reaches the database may notify.
+        while listener.next_buffered().is_some() {}
+        raise(moved, read::head(database).await?.sequence);
+    }
+}

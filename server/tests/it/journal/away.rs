@@ -1,0 +1,171 @@
+//! PostgreSQL that goes away in every way, and comes back.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kernel::ids::LedgerSequence;
+use kernel::ledger::Presence;
+use kernel::wire::ledger::Record;
+use server::journal::{Journal, JournalError, Runs};
+use server::store::{Database, address::LedgerAddress};
+use sqlx::postgres::PgConnectOptions;
+
+use super::wire::{Break, Wire};
+use super::{at, node, reaches, run};
+use crate::brokers::PATIENCE;
+use crate::postgres::Postgres;
+
+/// Far above the bound of a call and far below that of a network.
+const ANSWERED: Duration = Duration::from_secs(15);
+
+/// What is appended to see that the ledger is back; no writer comes so far.
+const BACK: u64 = 1_000_000;
+
+async fn open(options: PgConnectOptions) -> Journal {
+    let database = Database::open(&LedgerAddress::Postgres(Box::new(options))).await.unwrap();
+    Journal::open(database, Runs::Ordinary).await.unwrap().0
+}
+
+async fn bounded<T>(what: &str, call: impl Future<Output = T>) -> T {
+    tokio::time::timeout(ANSWERED, call).await.unwrap_or_else(|_| panic!("{what} was not answered"))
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_lost_is_found_or_is_not() {
+    let server = Postgres::shared().await;
+    for (how, holds) in [(Break::LosesAnswer, true), (Break::LosesCommit, false), (Break::Silent, false)] {
+        let wire = Wire::to(server.address).await;
+        let options = server.options(&server.create().await).port(wire.address.port());
+        let journal = open(options).await;
+        journal.append(node(), at(), vec![run(1)], vec![]).await.unwrap();
+        wire.breaks(how);
+        let told = bounded("the append", journal.append(node(), at(), vec![run(2)], vec![])).await;
+        assert!(wire.has_broken(), "{how:?}: the danger did not arise");
+        match (&told, holds) {
+            (Ok(entries), true) => assert_eq!(entries[0].sequence, LedgerSequence(2)),
+            (Err(JournalError::Away(_)), false) => {}
+            other => panic!("{how:?}: {other:?}"),
+        }
+        assert_eq!(journal.verify().await.unwrap().entries, if holds { 2 } else { 1 }, "{how:?}");
+        journal.append(node(), at(), vec![run(3)], vec![]).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_server_is_told_of_and_comes_back_by_itself() {
+    let server = Postgres::start().await;
+    let database = server.create().await;
+    let (journal, other) = (open(server.options(&database)).await, open(server.options(&database)).await);
+    let mut moved = other.moved();
+    journal.append(node(), at(), vec![run(1)], vec![]).await.unwrap();
+    reaches(&mut moved, 1).await;
+    server.freeze();
+    let word = Presence { node: node(), run: 1, beat: 1, version: "0.1".to_owned(), at: at() };
+    let away = [
+        bounded("append", journal.append(node(), at(), vec![run(2)], vec![])).await.map(drop),
+        bounded("entries", journal.entries_after(LedgerSequence(0), 1)).await.map(drop),
+        bounded("head", journal.head()).await.map(drop),
+        bounded("attend", journal.attend(&word)).await,
+        bounded("presences", journal.presences()).await.map(drop),
+    ];
+    for told in away {
+        assert!(matches!(told, Err(JournalError::Away(_))), "{told:?}");
+    }
+    server.thaw();
+    comes_back(&journal).await;
+    journal.attend(&word).await.unwrap();
+    reaches(&mut moved, journal.head().await.unwrap().sequence.0).await;
+    assert_eq!(journal.presences().await.unwrap().len(), 1);
+    let entries = journal.verify().await.unwrap().entries;
+    assert_eq!(entries, 2, "what was refused is not stored");
+}
+
+/// Appends as soon as the ledger takes it.
+async fn comes_back(journal: &Journal) {
+    let back = async {
+        while journal.append(node(), at(), vec![run(BACK)], vec![]).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, back).await.expect("the ledger came back");
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_under_load_loses_nothing_and_doubles_nothing() {
+    const CRASHES: u64 = 3;
+    let mut server = Postgres::start().await;
+    let journal = open(server.options(&server.create().await)).await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let writers = (0..4u64).map(|writer| {
+        let (journal, stopped) = (journal.clone(), stopped.clone());
+        tokio::spawn(async move {
+            let (mut stored, mut refused) = (BTreeSet::new(), BTreeSet::new());
+            for idx in (writer..).step_by(4).take_while(|_| !*stopped.borrow()) {
+                match journal.append(node(), at(), vec![run(idx)], vec![]).await {
+                    Ok(_) => stored.insert(idx),
+                    Err(JournalError::Away(_)) => {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                        refused.insert(idx)
+                    }
+                    Err(other) => panic!("{other}"),
+                };
+            }
+            (stored, refused)
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    for crash in 1..=CRASHES {
+        reaches(&mut journal.moved(), crash * 40).await;
+        server.crash();
+        server.restart().await;
+        comes_back(&journal).await;
+    }
+    stop.send(true).unwrap();
+    let (mut stored, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    for writer in writers {
+        let (kept, lost) = writer.await.unwrap();
+        stored.extend(kept);
+        refused.extend(lost);
+    }
+    assert!(!refused.is_empty(), "nobody proposed while it was away");
+    let mut found = Vec::new();
+    while let page = journal.entries_after(LedgerSequence(found.len() as u64), 1000).await.unwrap()
+        && !page.is_empty()
+    {
+        found.extend(page.into_iter().map(|entry| match entry.record {
+            Record::NodeStarted { run, .. } => run,
+            other => panic!("{other:?}"),
+        }));
+    }
+    assert_eq!(journal.verify().await.unwrap().entries, found.len() as u64);
+    found.retain(|it| *it != BACK);
+    let unique: BTreeSet<u64> = found.iter().copied().collect();
+    let missing: Vec<_> = stored.difference(&unique).collect();
+    let told_otherwise: Vec<_> = refused.intersection(&unique).collect();
+    assert_eq!((missing, told_otherwise, found.len()), (vec![], vec![], unique.len()));
+}
+
+#[tokio::test]
+async fn what_keeps_a_ledger_from_being_opened_is_said() {
+    let server = Postgres::shared().await;
+    let database = server.create().await;
+    let newer = server.create().await;
+    open(server.options(&newer)).await;
+    let mut connection = sqlx::ConnectOptions::connect(&server.options(&newer)).await.unwrap();
+    let applied = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+         VALUES (999, 'later', true, '', 0)";
+    sqlx::query(applied).execute(&mut connection).await.unwrap();
+    let nobody = crate::brokers::free_address().port();
+    let rows = [
+        (server.options("nowhere"), "there is no such database; create it: createdb nowhere"),
+        (server.options(&database).port(nobody), "it does not answer"),
+        (server.options(&database).username("stranger").password("secret"), "it refuses the user"),
+        (server.options(&newer), "a newer hoistway has written it"),
+    ];
+    for (options, reason) in rows {
+        let address = LedgerAddress::Postgres(Box::new(options));
+        let refused = format!("{:#}", Database::open(&address).await.map(drop).unwrap_err());
+        assert!(refused.contains(reason) && refused.contains(&address.to_string()), "{refused}");
+        assert!(!refused.contains("secret"), "{refused}");
+    }
+}
