@@ -17,6 +17,7 @@ use crate::data::DataDir;
 use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
 use crate::journal::{Journal, Runs};
+use crate::lease::{LeaseStore, StoreUrl, Timing};
 use crate::live::hub::Hub;
 use crate::messaging::topics::{self, GatewayRoad, VehicleRoad};
 use crate::messaging::{self, LinkOptions, Outbox, Subscription};
@@ -44,6 +45,10 @@ pub struct Args {
     /// The MQTT broker
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", env = "HOISTWAY_BROKER")]
     pub broker: HostPort,
+    /// The Redis that keeps the leases of the lifts, for nodes that share lifts: redis://[user:password@]host:port[/db].
+    /// Without it this node keeps them itself, and must be the only one of its site
+    #[arg(long, value_name = "URL", env = "HOISTWAY_LEASES", hide_env_values = true)]
+    pub leases: Option<StoreUrl>,
     /// Where REST, the live stream and the page are served; loopback only, until there are accounts
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
@@ -64,6 +69,8 @@ pub struct Options {
     pub plant: Plant,
     /// The broker.
     pub broker: HostPort,
+    /// The Redis that keeps the leases; none for leases of this process alone.
+    pub leases: Option<StoreUrl>,
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Folder of the ledger.
@@ -113,6 +120,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         node,
         plant: site.plant,
         broker: args.broker,
+        leases: args.leases,
         listen: args.listen,
         data: args.data,
         assets: args.assets,
@@ -126,8 +134,13 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
 /// Starts a control node.
 ///
 /// # Errors
-/// An address that is not loopback or is taken, a data folder that another process has, a ledger that is broken.
+/// An address that is not loopback or is taken, a data folder that another process has, a ledger that is broken, an
+/// address of a lease store that cannot be read.
 pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<Running> {
+    let leases = match &options.leases {
+        Some(url) => LeaseStore::redis(url, Timing::default()).context("--leases")?,
+        None => LeaseStore::in_process(Timing::default()),
+    };
     let listener = http::bind(cli::loopback(options.listen)?).await?;
     let address = listener.local_addr().context("the listener has no address")?;
     let data = DataDir::hold(&options.data, "control")?;
@@ -149,7 +162,7 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
         drills.attach(Stage { hub: hub.clone(), control: handle.clone() });
     }
     let levers = drills.as_ref().map(|it| it.hands().levers.clone());
-    let state = AppState::new(handle, hub.clone(), options.assets, pages.clone(), drills)?;
+    let state = AppState::new(handle, hub.clone(), leases.clone(), options.assets, pages.clone(), drills)?;
     let shell = ControlShell {
         node: options.node,
         plant: options.plant,
@@ -158,6 +171,7 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
         link: link.clone(),
         incoming,
         requests,
+        leases,
         levers,
     };
     let dies = CancellationToken::new();

@@ -105,6 +105,7 @@ async fn play(
         node: NodeId::try_new("A")?,
         plant: site.plant.clone(),
         broker: at,
+        leases: None,
         listen: args.listen,
         data: args.data.clone(),
         assets: args.assets.clone(),
