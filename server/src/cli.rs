@@ -37,7 +37,9 @@ Example:
   hoistway control --site hall.toml --node A --broker 10.0.0.5:1883 --data /var/lib/hoistway
 
 The ledger in the data folder is all that a node needs to go on after it was killed. Until there are accounts it
-listens on loopback only.";
+listens on loopback only. Nodes that share lifts keep their leases on one Redis, which may come and go: without it no
+lift is commanded, and /readyz says `degraded: [\"lease\"]`. An address with a password is better given by
+HOISTWAY_LEASES, for the command line of a process can be read by others.";
 
 const GATEWAY_HELP: &str = "\
 Example:
