@@ -23,7 +23,7 @@ use crate::clock;
 
 pub use self::in_process::InProcess;
 pub use self::redis_store::Redis;
-pub use self::url::StoreUrl;
+pub use self::url::RedisUrl;
 
 /// Nodes that wait for one lift. A site has a handful; more would only hide that something asks without end.
 const WAITERS_MAX: usize = 64;
@@ -106,7 +106,7 @@ impl LeaseStore {
     ///
     /// # Errors
     /// What is wrong with the address, which is not repeated: it may hold a password.
-    pub fn redis(url: &StoreUrl, timing: Timing) -> anyhow::Result<Self> {
+    pub fn redis(url: &RedisUrl, timing: Timing) -> anyhow::Result<Self> {
         Ok(Self::Redis(Redis::new(url, timing)?))
     }
 

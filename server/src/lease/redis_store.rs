@@ -2,10 +2,9 @@
 //!
 //! Each step is one script, so it happens as a whole or not at all; the table of one process does the same in Rust.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{FencingToken, LeaseNonce, LeaseRefusal};
@@ -14,7 +13,7 @@ use redis::{Script, ScriptInvocation};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::link::Link;
-use super::url::StoreUrl;
+use super::url::RedisUrl;
 use super::wakes::{Ear, Wakes, lease_key, name_of};
 use super::{Answer, Request, Timing, WAITERS_MAX};
 
@@ -31,8 +30,6 @@ struct Inner {
     wakes: Wakes,
     /// Where wake-ups for this process are published.
     channel: String,
-    /// The highest serial of each lift that this process has got: a store that comes back empty goes on above it.
-    marks: Mutex<BTreeMap<LiftId, u64>>,
     _ends: DropGuard,
 }
 
@@ -49,7 +46,7 @@ impl fmt::Debug for Redis {
 }
 
 impl Redis {
-    pub(super) fn new(url: &StoreUrl, timing: Timing) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &RedisUrl, timing: Timing) -> anyhow::Result<Self> {
         let link = Arc::new(Link::new(url.client()?));
         let wakes = Wakes::default();
         let ends = CancellationToken::new();
@@ -58,15 +55,7 @@ impl Redis {
         tokio::spawn(ends.clone().run_until_cancelled_owned(Arc::clone(&link).watch()));
         let hear = Arc::clone(&link).hear(channel.clone(), wakes.clone());
         tokio::spawn(ends.clone().run_until_cancelled_owned(hear));
-        let inner = Inner {
-            link,
-            timing,
-            scripts: Scripts::new(),
-            wakes,
-            channel,
-            marks: Mutex::default(),
-            _ends: ends.drop_guard(),
-        };
+        let inner = Inner { link, timing, scripts: Scripts::new(), wakes, channel, _ends: ends.drop_guard() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -84,18 +73,13 @@ impl Redis {
 
     pub(super) async fn ask(&self, request: &Request<'_>, stays: bool) -> Result<Answer, LeaseRefusal> {
         let Request { lift, holder, nonce, epoch, floor } = request;
-        let floor = self.mark(lift).max(*floor);
         let mut call = self.call(&self.inner.scripts.acquire, lift, holder, *nonce);
-        call.arg(*epoch).arg(floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays));
+        call.arg(*epoch).arg(*floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays));
         let (how, who, number, left) = self.inner.link.ask::<(String, String, u64, i64)>(&call).await?;
-        let answer = read_answer(&how, &who, number, left).ok_or_else(|| {
+        read_answer(&how, &who, number, left).ok_or_else(|| {
             tracing::error!(%lift, how, who, number, "the lease store holds what Hoistway did not put there");
             LeaseRefusal::StoreDown
-        })?;
-        if let Answer::Granted { token, .. } = &answer {
-            self.raise_mark(lift, token.serial);
-        }
-        Ok(answer)
+        })
     }
 
     pub(super) async fn renew(
@@ -146,16 +130,6 @@ impl Redis {
             call.arg(span.0);
         }
         call
-    }
-
-    fn mark(&self, lift: &LiftId) -> u64 {
-        self.inner.marks.lock().unwrap_or_else(PoisonError::into_inner).get(lift).copied().unwrap_or(0)
-    }
-
-    fn raise_mark(&self, lift: &LiftId, serial: u64) {
-        let mut marks = self.inner.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let mark = marks.entry(lift.clone()).or_default();
-        *mark = serial.max(*mark);
     }
 }
 

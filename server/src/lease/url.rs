@@ -8,16 +8,16 @@ use anyhow::{Context as _, ensure};
 
 /// The address of a Redis: `redis://[user:password@]host:port[/database]`. It is never printed: it may hold a password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct StoreUrl(String);
+pub struct RedisUrl(String);
 
-impl fmt::Debug for StoreUrl {
+impl fmt::Debug for RedisUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("redis://…")
     }
 }
 
 /// Any text is taken, and read at the start: what the command line refuses it prints.
-impl FromStr for StoreUrl {
+impl FromStr for RedisUrl {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
@@ -25,7 +25,7 @@ impl FromStr for StoreUrl {
     }
 }
 
-impl StoreUrl {
+impl RedisUrl {
     /// A client that is not connected yet.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ mod tests {
             ("cache.hall:hush", "of the form"),
             ("", "of the form"),
         ] {
-            let url: StoreUrl = text.parse().unwrap_or_else(|never| match never {});
+            let url: RedisUrl = text.parse().unwrap_or_else(|never| match never {});
             let told = url.client().map_or_else(|error| format!("{error:#}"), |client| shown(&client));
             assert!(told.contains(expected), "{text}: {told}");
             assert!(!format!("{told} {url:?}").contains("hush"), "{text}: {told} {url:?}");

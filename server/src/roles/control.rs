@@ -17,7 +17,7 @@ use crate::data::DataDir;
 use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
 use crate::journal::{Journal, Runs};
-use crate::lease::{LeaseStore, StoreUrl, Timing};
+use crate::lease::{LeaseStore, RedisUrl, Timing};
 use crate::live::hub::Hub;
 use crate::messaging::topics::{self, GatewayRoad, VehicleRoad};
 use crate::messaging::{self, LinkOptions, Outbox, Subscription};
@@ -48,7 +48,7 @@ pub struct Args {
     /// The Redis that keeps the leases of the lifts, for nodes that share lifts: redis://[user:password@]host:port[/db].
     /// Without it this node keeps them itself, and must be the only one of its site
     #[arg(long, value_name = "URL", env = "HOISTWAY_LEASES", hide_env_values = true)]
-    pub leases: Option<StoreUrl>,
+    pub leases: Option<RedisUrl>,
     /// Where REST, the live stream and the page are served; loopback only, until there are accounts
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
@@ -70,7 +70,7 @@ pub struct Options {
     /// The broker.
     pub broker: HostPort,
     /// The Redis that keeps the leases; none for leases of this process alone.
-    pub leases: Option<StoreUrl>,
+    pub leases: Option<RedisUrl>,
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Folder of the ledger.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use server::lease::StoreUrl;
+use server::lease::RedisUrl;
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::brokers::{PATIENCE, free_address};
@@ -25,7 +25,7 @@ impl RedisServer {
     }
 
     /// Where it is, for a client.
-    pub(crate) fn url(&self) -> StoreUrl {
+    pub(crate) fn url(&self) -> RedisUrl {
         self.text_url().parse().unwrap()
     }
 

@@ -27,7 +27,7 @@ async fn a_killed_store_is_down_and_a_new_one_is_found_by_itself_and_continues_t
 
     server.start_again().await;
     until("the store is found", || !store.is_away()).await;
-    let after = answer(&store, "B", 1).await.unwrap();
+    let after = timeout(BOUND, acquire(&store, "B", 1, before.token().serial)).await.unwrap().unwrap();
     assert!(after.token() > before.token(), "the store is empty, the serial goes on all the same");
     assert_eq!(store.renew(&before, &node("A")).await, Err(LeaseRefusal::Lost));
 }
