@@ -41,8 +41,11 @@ Example:
 The ledger is all that a node needs to go on after it was killed: a file in the data folder, or, for nodes that share
 one, a PostgreSQL database, which has to exist; its tables are created at the first start. While PostgreSQL is away
 orders are refused with 503 and /readyz says so; nothing that was accepted is lost. TLS is not spoken: keep the way to
-the server inside the plant's network or in a tunnel. Until there are accounts it
-listens on loopback only.";
+the server inside the plant's network or in a tunnel.
+Nodes that share lifts keep their leases on one Redis, which may come and go: without it no lift is commanded, and
+/readyz says `degraded: [\"lease\"]`. An address with a password is better given by HOISTWAY_LEASES, for the command
+line of a process can be read by others.
+Until there are accounts a node listens on loopback only.";
 
 const GATEWAY_HELP: &str = "\
 Example:

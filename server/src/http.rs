@@ -30,6 +30,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::drill::Conductor;
+use crate::lease::LeaseStore;
 use crate::live::hub::Hub;
 use crate::shell::ControlHandle;
 use problem::RequestIds;
@@ -48,6 +49,7 @@ pub struct AppState {
 struct Inner {
     control: ControlHandle,
     hub: Hub,
+    leases: LeaseStore,
     build: String,
     site_dir: PathBuf,
     stop: CancellationToken,
@@ -66,6 +68,7 @@ impl AppState {
     pub fn new(
         control: ControlHandle,
         hub: Hub,
+        leases: LeaseStore,
         site_dir: PathBuf,
         stop: CancellationToken,
         drills: Option<Conductor>,
@@ -74,6 +77,7 @@ impl AppState {
         let inner = Inner {
             control,
             hub,
+            leases,
             build: build_id(),
             site_dir,
             stop,
@@ -91,6 +95,10 @@ impl AppState {
 
     fn hub(&self) -> &Hub {
         &self.inner.hub
+    }
+
+    fn leases(&self) -> &LeaseStore {
+        &self.inner.leases
     }
 
     fn build(&self) -> &str {
@@ -157,6 +165,7 @@ mod tests {
     use kernel::wire::view::NodeView;
 
     use super::*;
+    use crate::lease::Timing;
 
     fn hub() -> Hub {
         let plant = Plant {
@@ -193,7 +202,9 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_a_problem_that_tells_no_secret_and_the_next_request_is_served() {
         let (control, _requests) = ControlHandle::new();
-        let state = AppState::new(control, hub(), PathBuf::new(), CancellationToken::new(), None).unwrap();
+        let leases = LeaseStore::in_process(Timing::default());
+        let stop = CancellationToken::new();
+        let state = AppState::new(control, hub(), leases, PathBuf::new(), stop, None).unwrap();
         let routes = Router::new().route("/panics", get(panics)).route("/livez", get(health::livez));
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -26,7 +26,7 @@ pub struct FencingToken {
 #[serde(transparent)]
 pub struct LeaseNonce(pub u64);
 
-/// A grant as its holder keeps it. Made by [`HeldLease::granted`] alone.
+/// A grant as its holder keeps it. Made by [`HeldLease::granted`] and [`HeldLease::granted_for`] alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldLease {
     lift: LiftId,
@@ -65,16 +65,38 @@ pub enum LeaseRefusal {
         /// Place of this request, from 1.
         position: u32,
     },
-    /// The store did not answer.
+    /// The store cannot be reached, or does not do its work: nothing was asked of it, or whatever it was asked died
+    /// with it.
     #[error("the lease store is down")]
     StoreDown,
+    /// The store was asked and did not answer: it may have done it. Ask again by the same nonce before anything else.
+    #[error("the lease store did not answer, so it may have granted")]
+    Unknown,
+    /// The lease had ended, is another's, or was taken over by a later request of the same node.
+    #[error("the lease is not held any more")]
+    Lost,
+    /// It is held for longer than any command takes, so it is not renewed and a successor may break it.
+    #[error("held for longer than {LEASE_HOLD_MAX}")]
+    HeldTooLong,
 }
 
 impl HeldLease {
     /// Keeps a grant that was asked for at `asked_at`: the deadline counts from before the request left.
     pub fn granted(lift: LiftId, nonce: LeaseNonce, token: FencingToken, asked_at: Mono) -> Self {
+        Self::granted_for(lift, nonce, token, asked_at, LEASE_TTL)
+    }
+
+    /// Keeps a grant that has `left` to live by the word of the store, which was asked at `asked_at`. A grant that is
+    /// asked for again has less left than a new one.
+    pub fn granted_for(
+        lift: LiftId,
+        nonce: LeaseNonce,
+        token: FencingToken,
+        asked_at: Mono,
+        left: Millis,
+    ) -> Self {
         let margin = Millis(LEASE_TTL.0 / 100 + 2);
-        let deadline = asked_at + Millis(LEASE_TTL.0.saturating_sub(margin.0));
+        let deadline = asked_at + Millis(left.min(LEASE_TTL).0.saturating_sub(margin.0));
         Self { lift, nonce, token, deadline }
     }
 
@@ -145,6 +167,18 @@ mod tests {
         let permit = lease.permit(at(last)).expect("just in time");
         assert_eq!((permit.lift().as_str(), permit.token(), permit.nonce()), ("L1", token, LeaseNonce(5)));
         assert_eq!(lease.hold_until(Mono(2000)), Mono(8000));
+    }
+
+    #[test]
+    fn a_grant_that_is_told_again_ends_when_the_first_one_does() {
+        let token = FencingToken { epoch: 1, serial: 7 };
+        for (left, last) in [(30_000, 27_698), (5000, 2698), (3302, 1000), (90_000, 27_698)] {
+            let left = Millis(left);
+            let lease = HeldLease::granted_for(fixture::lift("L1"), LeaseNonce(5), token, Mono(1000), left);
+            assert!(lease.permit(at(last)).is_ok() && lease.permit(at(last + 1)).is_err(), "{left}");
+        }
+        let short = HeldLease::granted_for(fixture::lift("L1"), LeaseNonce(5), token, Mono(0), Millis(3301));
+        assert!(short.permit(at(0)).is_err());
     }
 
     #[test]

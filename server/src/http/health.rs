@@ -24,12 +24,12 @@ pub(super) async fn livez() -> &'static str {
     (status = 503, description = "Orders are not taken: `failing` says why.", body = Readiness),
 ))]
 pub(super) async fn readyz(State(state): State<AppState>) -> Response {
-    let readiness = readiness(state.hub(), state.control().is_stopped());
+    let readiness = readiness(state.hub(), state.control().is_stopped(), state.leases().is_away());
     let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(readiness)).into_response()
 }
 
-fn readiness(hub: &Hub, control_stopped: bool) -> Readiness {
+fn readiness(hub: &Hub, control_stopped: bool, leases_away: bool) -> Readiness {
     let node = hub.node();
     let mut failing = Vec::new();
     if control_stopped {
@@ -41,6 +41,9 @@ fn readiness(hub: &Hub, control_stopped: bool) -> Readiness {
     let mut degraded = Vec::new();
     if !node.broker_connected {
         degraded.push("broker".to_owned());
+    }
+    if leases_away {
+        degraded.push("lease".to_owned());
     }
     let silent = hub.lifts().into_iter().filter(|lift| lift.gateway_hearing != Hearing::Heard);
     let mut gateways: Vec<String> = silent.map(|lift| format!("gateway:{}", lift.gateway)).collect();

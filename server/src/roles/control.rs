@@ -14,9 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli;
 use crate::data::DataDir;
+use crate::drill::levers::{Levers, Pause};
 use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
 use crate::journal::{Journal, Runs};
+use crate::lease::{LeaseStore, RedisUrl, Timing};
 use crate::live::hub::Hub;
 use crate::messaging::topics::{self, GatewayRoad, VehicleRoad};
 use crate::messaging::{self, LinkOptions, Outbox, Subscription};
@@ -45,6 +47,10 @@ pub struct Args {
     /// The MQTT broker
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", env = "HOISTWAY_BROKER")]
     pub broker: HostPort,
+    /// The Redis that keeps the leases of the lifts, for nodes that share lifts: redis://[user:password@]host:port[/db].
+    /// Without it this node keeps them itself, and must be the only one of its site
+    #[arg(long, value_name = "URL", env = "HOISTWAY_LEASES", hide_env_values = true)]
+    pub leases: Option<RedisUrl>,
     /// Where REST, the live stream and the page are served; loopback only, until there are accounts
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
@@ -69,16 +75,29 @@ pub struct Options {
     pub plant: Plant,
     /// The broker.
     pub broker: HostPort,
+    /// Where leases come from: nodes that share lifts share it.
+    pub leases: LeaseStore,
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Folder of the ledger, if that is nowhere else.
-    pub data: PathBuf,
-    /// Where the ledger is, if not in the folder.
-    pub ledger: Option<LedgerAddress>,
+    /// Where the ledger is.
+    pub ledger: Ledger,
     /// Folder of the page's files.
     pub assets: PathBuf,
     /// Who conducts its drills; none in an ordinary run.
     pub drills: Option<Conductor>,
+    /// In a drill run: it is this node that drills of a control node speak of, and that records them.
+    pub drilled: bool,
+}
+
+/// Where a node's ledger is.
+#[derive(Clone, Debug)]
+pub enum Ledger {
+    /// A file in this folder, which the node holds for itself.
+    Folder(PathBuf),
+    /// A file or a server, which it may share with nodes of other processes.
+    At(LedgerAddress),
+    /// Opened already, shared with nodes of this process.
+    Shared(Journal),
 }
 
 /// A control node that runs.
@@ -116,15 +135,24 @@ impl Running {
 pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     let site = site::read(&args.site)?;
     let node = NodeId::try_new(&args.node).with_context(|| format!("--node {}", args.node))?;
+    let leases = match &args.leases {
+        Some(url) => LeaseStore::redis(url, Timing::default()).context("--leases")?,
+        None => LeaseStore::in_process(Timing::default()),
+    };
+    let ledger = match args.ledger {
+        Some(url) => Ledger::At(url.address().context("--ledger")?),
+        None => Ledger::Folder(args.data),
+    };
     let options = Options {
         node,
         plant: site.plant,
         broker: args.broker,
+        leases,
         listen: args.listen,
-        data: args.data,
-        ledger: args.ledger.map(|it| it.address()).transpose().context("--ledger")?,
+        ledger,
         assets: args.assets,
         drills: None,
+        drilled: false,
     };
     let mut running = start(options, stop).await?;
     tracing::info!("open http://{}", running.address);
@@ -138,10 +166,9 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
 pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<Running> {
     let listener = http::bind(cli::loopback(options.listen)?).await?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let (ledger, data) = open_ledger(&options).await?;
     let drills = options.drills.clone();
     let runs = if drills.is_some() { Runs::Drill } else { Runs::Ordinary };
-    let (journal, writer) = Journal::open(ledger.clone(), runs).await?;
+    let (journal, opened) = open_ledger(&options.ledger, runs).await?;
     // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
     // would send commands whose ground has gone.
     let (link, incoming) = messaging::connect(link_options(&options), Outbox::memory());
@@ -152,11 +179,15 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     let hub = Hub::new(Arc::new(options.plant.clone()), quiet_node(&options.node, drills.is_some()));
     let (handle, requests) = ControlHandle::new();
     let pages = CancellationToken::new();
-    if let Some(drills) = &drills {
+    if let Some(drills) = drills.as_ref().filter(|_| options.drilled) {
         drills.attach(Stage { hub: hub.clone(), control: handle.clone() });
     }
-    let levers = drills.as_ref().map(|it| it.hands().levers.clone());
-    let state = AppState::new(handle, hub.clone(), options.assets, pages.clone(), drills)?;
+    let levers = drills.as_ref().map(|it| {
+        let levers = it.hands().levers.clone();
+        if options.drilled { levers } else { Levers { pause: Pause::default(), ..levers } }
+    });
+    let leases = options.leases;
+    let state = AppState::new(handle, hub.clone(), leases.clone(), options.assets, pages.clone(), drills)?;
     let shell = ControlShell {
         node: options.node,
         plant: options.plant,
@@ -165,6 +196,7 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
         link: link.clone(),
         incoming,
         requests,
+        leases,
         levers,
     };
     let dies = CancellationToken::new();
@@ -188,22 +220,50 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
         if decided.is_some() {
             link.close().await;
         }
-        writer.await.context("the ledger's writer ended badly")?;
-        ledger.close().await;
-        drop(data);
+        if let Some(opened) = opened {
+            opened.close().await?;
+        }
         decided.unwrap_or(Ok(())).and(served)
     });
     Ok(Running { address, ended, dies })
 }
 
-/// Opens the ledger. The data folder is held for it alone: one that is elsewhere may be shared with other nodes.
-async fn open_ledger(options: &Options) -> anyhow::Result<(Database, Option<DataDir>)> {
-    if let Some(address) = &options.ledger {
-        return Ok((Database::open(address).await?, None));
+/// A ledger that a node has opened for itself.
+struct Opened {
+    journal: Journal,
+    writer: JoinHandle<()>,
+    database: Database,
+    _folder: Option<DataDir>,
+}
+
+impl Opened {
+    async fn open(address: &LedgerAddress, folder: Option<DataDir>, runs: Runs) -> anyhow::Result<Self> {
+        let database = Database::open(address).await?;
+        let (journal, writer) = Journal::open(database.clone(), runs).await?;
+        Ok(Self { journal, writer, database, _folder: folder })
     }
-    let data = DataDir::hold(&options.data, "control")?;
-    let file = LedgerAddress::File(data.file(LEDGER_FILE));
-    Ok((Database::open(&file).await?, Some(data)))
+
+    /// What was handed to it is stored.
+    async fn close(self) -> anyhow::Result<()> {
+        drop(self.journal);
+        self.writer.await.context("the ledger's writer ended badly")?;
+        self.database.close().await;
+        Ok(())
+    }
+}
+
+/// Opens the ledger, unless that was done for several nodes at once.
+async fn open_ledger(ledger: &Ledger, runs: Runs) -> anyhow::Result<(Journal, Option<Opened>)> {
+    let opened = match ledger {
+        Ledger::Shared(journal) => return Ok((journal.clone(), None)),
+        Ledger::At(address) => Opened::open(address, None, runs).await?,
+        Ledger::Folder(folder) => {
+            let data = DataDir::hold(folder, "control")?;
+            let file = LedgerAddress::File(data.file(LEDGER_FILE));
+            Opened::open(&file, Some(data), runs).await?
+        }
+    };
+    Ok((opened.journal.clone(), Some(opened)))
 }
 
 fn link_options(options: &Options) -> LinkOptions {

@@ -1,4 +1,4 @@
-//! `hoistway demo`: the whole house in one process, on loopback: broker, simulated plant, gateways, a control node.
+//! `hoistway demo`: the whole house in one process, on loopback: broker, simulated plant, gateways, two control nodes.
 //!
 //! Nothing is short-cut: the parts talk MQTT and Modbus TCP over real sockets, as separate processes would.
 
@@ -17,11 +17,14 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use crate::data::DataDir;
 use crate::drill::roads::Roads;
+use crate::journal::{Journal, Runs};
+use crate::lease::{LeaseStore, Timing};
 use crate::messaging::broker;
 use crate::roles::{control, simulate as simulate_role};
 use crate::simulate;
 use crate::site::{self, HostPort, SiteFile};
-use crate::store;
+use crate::store::address::LedgerAddress;
+use crate::store::{self, Database};
 
 use self::house::{House, Rig};
 
@@ -31,7 +34,8 @@ pub struct Args {
     /// The site file; the demo site (three floors, two lifts, twelve vehicles) when not given
     #[arg(long, value_name = "FILE", env = "HOISTWAY_SITE")]
     pub site: Option<PathBuf>,
-    /// Where REST, the live stream and the page are served; loopback only; port 0 takes a free one
+    /// Where node A serves REST, the live stream and the page; loopback only; port 0 takes a free one. Node B takes the
+    /// next port, or a free one when that is taken
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
     /// Folder of everything: the ledger, the gateways' marks and the simulated plant, which all go on from there at each
@@ -101,20 +105,27 @@ async fn play(
         Some(rig) => Some(rig.conductor(&site, &simulated, data.file(control::LEDGER_FILE), &plant).await?),
         None => None,
     };
+    let runs = if args.drills { Runs::Drill } else { Runs::Ordinary };
+    let ledger = LedgerAddress::File(data.file(control::LEDGER_FILE));
+    let database = Database::open(&ledger).await?;
+    let (journal, writer) = Journal::open(database.clone(), runs).await?;
     let options = control::Options {
         node: NodeId::try_new("A")?,
         plant: site.plant.clone(),
         broker: at,
+        leases: LeaseStore::in_process(Timing::default()),
         listen: args.listen,
-        data: args.data.clone(),
-        ledger: None,
+        ledger: control::Ledger::Shared(journal),
         assets: args.assets.clone(),
         drills,
+        drilled: true,
     };
     let mut house = House::start(site.clone(), &simulated, &data, options, orders).await?;
-    greet(&site, house.address(), args, aside)?;
+    greet(&site, &house.addresses(), args, aside)?;
     let ended = house.live(&stop, &plant).await;
     house.close().await;
+    writer.await.context("the ledger's writer ended badly")?;
+    database.close().await;
     plant.cancel();
     let rested = simulated.stopped().await;
     plant_pool.close().await;
@@ -178,8 +189,10 @@ fn plant_options(
 }
 
 /// Says where to look. On standard output, so that a script can read it.
-fn greet(site: &SiteFile, address: SocketAddr, args: &Args, aside: Option<&Path>) -> anyhow::Result<()> {
+fn greet(site: &SiteFile, addresses: &[SocketAddr], args: &Args, aside: Option<&Path>) -> anyhow::Result<()> {
     let plant = &site.plant;
+    let also: String = addresses.iter().skip(1).map(|it| format!("  or      http://{it}\n")).collect();
+    let address = addresses.first().map(ToString::to_string).unwrap_or_default();
     let mut out = std::io::stdout().lock();
     let earlier = aside.map_or_else(String::new, |it| format!("  before  {}\n", it.display()));
     let drill = match args.drills {
@@ -188,7 +201,7 @@ fn greet(site: &SiteFile, address: SocketAddr, args: &Args, aside: Option<&Path>
     };
     writeln!(
         out,
-        "{}: {} floors, {} lifts, {} vehicles, all simulated\n\n  open    http://{address}\n  data    {}, where the next start \
+        "{}: {} floors, {} lifts, {} vehicles, all simulated\n\n  open    http://{address}\n{also}  data    {}, where the next start \
          goes on\n{earlier}  stop    Ctrl-C{drill}",
         plant.name,
         plant.floors.len(),

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use kernel::control::{Control, Effect, Event, NodeConfig, RequestId};
-use kernel::ids::{LedgerSequence, NodeId};
+use kernel::ids::{LedgerSequence, LiftId, NodeId};
+use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::plant::Plant;
 use kernel::time::Mono;
 use kernel::wire::gateway::GatewayCommand;
@@ -58,6 +59,8 @@ pub struct ControlShell {
     pub incoming: mpsc::Receiver<Incoming>,
     /// What HTTP asks.
     pub requests: mpsc::Receiver<ControlRequest>,
+    /// Where leases come from.
+    pub leases: LeaseStore,
     /// By which a drill run makes it fail; none in an ordinary run.
     pub levers: Option<Levers>,
 }
@@ -98,24 +101,22 @@ impl ControlShell {
     /// The ledger cannot be read, does not fit, or has left open whether it stored something: only a new start from
     /// what it holds tells.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let (machine, run) = restore(&self).await?;
+        let machine = restore(&self).await?;
         let (events, answers) = mpsc::channel(ANSWERS_MAX);
         let tasks = TaskTracker::new();
         let (outgoing, to_send) = mpsc::channel(OUTGOING_MAX);
         let sender = tasks.spawn(send_all(self.link.clone(), to_send));
         let taken_in = machine.book().sequence;
         let ledger = LedgerRoad::start(&self.journal, &self.node, taken_in, &events, &tasks);
-        // The gateways refuse what is not above the last token they saw: the run makes it so.
-        let leases = LeaseStore::in_process(run << 32);
         if let Some(levers) = &self.levers {
-            levers.leases.attach(&leases);
+            levers.leases.attach(&self.leases);
         }
         let mut running = Running {
             machine,
             node: self.node,
             plant: self.plant,
             hub: self.hub,
-            leases,
+            leases: self.leases,
             levers: self.levers,
             ledger,
             over: None,
@@ -273,20 +274,10 @@ impl Running {
                         let _ = reply.send(answer);
                     }
                 }
-                Effect::AcquireLease { lift, nonce, epoch } => {
-                    let (leases, node, events) =
-                        (self.leases.clone(), self.node.clone(), self.events.clone());
-                    self.tasks.spawn(async move {
-                        let answer = leases.acquire(&lift, &node, nonce, epoch).await;
-                        let event = match answer {
-                            Ok(lease) => Event::LeaseGranted { nonce, lease },
-                            Err(reason) => Event::LeaseRefused { nonce, lift, reason },
-                        };
-                        // The loop has ended: the lease ends by itself.
-                        let _ = events.send(event).await;
-                    });
+                Effect::AcquireLease { lift, nonce, epoch, floor } => {
+                    self.acquire_lease(lift, nonce, epoch, floor);
                 }
-                Effect::ReleaseLease { lift, nonce, token } => self.leases.release(&lift, nonce, token),
+                Effect::ReleaseLease { lift, nonce, token } => self.release_lease(lift, nonce, token),
                 Effect::SendVehicle { gateway, command } => {
                     let (key, valid_for) = (command.id.to_string(), command.valid_for_ms);
                     let topic = Topic::Gateway(gateway, GatewayRoad::Command);
@@ -308,6 +299,29 @@ impl Running {
         self.hub.ledger_at(self.machine.book().sequence);
     }
 
+    fn acquire_lease(&self, lift: LiftId, nonce: LeaseNonce, epoch: u32, floor: u64) {
+        let (leases, node, events) = (self.leases.clone(), self.node.clone(), self.events.clone());
+        self.tasks.spawn(async move {
+            let answer = leases.acquire(&lift, &node, nonce, epoch, floor).await;
+            let event = match answer {
+                Ok(lease) => Event::LeaseGranted { nonce, lease },
+                Err(reason) => Event::LeaseRefused { nonce, lift, reason },
+            };
+            // The loop has ended: the lease ends by itself.
+            let _ = events.send(event).await;
+        });
+    }
+
+    fn release_lease(&self, lift: LiftId, nonce: LeaseNonce, token: FencingToken) {
+        let (leases, node) = (self.leases.clone(), self.node.clone());
+        self.tasks.spawn(async move {
+            // It ends by itself then, and the next request of this node does not wait for that.
+            if let Err(refusal) = leases.release(&lift, &node, nonce, token).await {
+                tracing::debug!(%lift, "a lease was not given back: {refusal}");
+            }
+        });
+    }
+
     fn send<T: serde::Serialize>(&self, topic: &Topic, body: T, road: Road) {
         let topic = topic.to_text(&self.plant.site);
         let payload = match codec::encode(body, clock::now().wall) {
@@ -324,8 +338,8 @@ impl Running {
     }
 }
 
-/// Reads the whole ledger into a new machine. Also tells which run of the node this will be.
-async fn restore(shell: &ControlShell) -> anyhow::Result<(Control, u64)> {
+/// Reads the whole ledger into a new machine.
+async fn restore(shell: &ControlShell) -> anyhow::Result<Control> {
     let ControlShell { journal, node, plant, levers, .. } = shell;
     let config = NodeConfig { node: node.clone(), drill: levers.is_some() };
     let mut machine = Control::new(config, plant.clone());
@@ -348,7 +362,7 @@ async fn restore(shell: &ControlShell) -> anyhow::Result<(Control, u64)> {
     }
     let run = machine.book().run_of(node) + 1;
     tracing::info!(entries = after.0, run, "the ledger is taken in");
-    Ok((machine, run))
+    Ok(machine)
 }
 
 async fn send_all(link: Link, mut outgoing: mpsc::Receiver<Publish>) {

@@ -34,6 +34,8 @@ fn exit_codes_tell_what_happened() {
         (&["check-config"], 2, "", "<FILE>"),
         (&["fly"], 2, "", "unrecognized subcommand 'fly'"),
         (&["migrate", "none.db"], 1, "", "hoistway: there is no store none.db"),
+        (&["control", "--site", &small, "--leases", "redis://:hush@x:y"], 1, "", "--leases: the address"),
+        (&["control", "--site", &small, "--leases", "hush"], 1, "", "redis://[user:password@]host:port"),
         (&["--help"], 0, "HOISTWAY_LOG", ""),
         (&["--version"], 0, "hoistway ", ""),
     ];
@@ -44,12 +46,27 @@ fn exit_codes_tell_what_happened() {
         assert_eq!(output.status.code(), Some(*code), "{arguments:?}\n{stdout}\n{stderr}");
         assert!(stdout.contains(out), "{arguments:?}: standard output lacks `{out}`:\n{stdout}");
         assert!(stderr.contains(err), "{arguments:?}: standard error lacks `{err}`:\n{stderr}");
+        assert!(
+            !stdout.contains("hush") && !stderr.contains("hush"),
+            "{arguments:?} tells a password:\n{stderr}"
+        );
         assert_eq!(
             stdout.is_empty(),
             out.is_empty(),
             "{arguments:?}: results go to standard output:\n{stdout}"
         );
     }
+}
+
+#[test]
+fn the_help_tells_no_password() {
+    let output = Command::new(env!("CARGO_BIN_EXE_hoistway"))
+        .args(["control", "--help"])
+        .env("HOISTWAY_LEASES", "redis://:hush@127.0.0.1:6379")
+        .output()
+        .unwrap();
+    let help = String::from_utf8_lossy(&output.stdout);
+    assert!(help.contains("HOISTWAY_LEASES") && !help.contains("hush"), "{help}");
 }
 
 #[test]

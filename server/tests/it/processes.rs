@@ -1,4 +1,4 @@
-//! The small site as three processes on a real Mosquitto: control, gateway, simulated plant.
+//! The small site as three processes on a real Mosquitto and a real Redis: control, gateway, simulated plant.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use serde_json::Value;
 use server::messaging::{Incoming, LinkOptions, Outbox, Subscription, connect};
 
 use crate::brokers::{Mosquitto, client, free_address};
+use crate::stores::RedisServer;
 
 /// A ride over two floors takes the small site about two minutes; a busy machine may take more.
 pub(crate) const RIDE_BOUND: Duration = Duration::from_secs(300);
@@ -44,6 +45,7 @@ impl Drop for Process {
 struct Site {
     folder: tempfile::TempDir,
     broker: Mosquitto,
+    leases: RedisServer,
     control_port: u16,
     plant_port: u16,
 }
@@ -56,8 +58,8 @@ impl Site {
             include_str!("../../sites/small.toml").replace("127.0.0.1:1502", &format!("127.0.0.1:{plc}"));
         assert!(text.contains(&plc.to_string()), "the small site's PLC address has moved");
         std::fs::write(folder.path().join("site.toml"), text).unwrap();
-        let broker = Mosquitto::start().await;
-        Self { folder, broker, control_port: free_port(), plant_port: free_port() }
+        let (broker, leases) = (Mosquitto::start().await, RedisServer::start().await);
+        Self { folder, broker, leases, control_port: free_port(), plant_port: free_port() }
     }
 
     fn spawn(&self, name: &str, arguments: &[&str]) -> Process {
@@ -78,7 +80,8 @@ impl Site {
     fn control(&self) -> Process {
         let listen = format!("127.0.0.1:{}", self.control_port);
         let data = self.data("control");
-        self.spawn("control", &["--listen", &listen, "--data", data.to_str().unwrap()])
+        let leases = self.leases.text_url();
+        self.spawn("control", &["--listen", &listen, "--data", data.to_str().unwrap(), "--leases", &leases])
     }
 
     fn gateway(&self) -> Process {
@@ -233,7 +236,7 @@ async fn control_is_killed_in_mid_task_and_the_load_is_moved_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plant_is_killed_in_mid_ride_and_the_load_is_moved_once() {
-    let site = Site::start().await;
+    let mut site = Site::start().await;
     let plant = site.plant();
     site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
     let (gateway, control) = (site.gateway(), site.control());
@@ -247,6 +250,9 @@ async fn the_plant_is_killed_in_mid_ride_and_the_load_is_moved_once() {
         it.as_array().is_some_and(|all| all.iter().all(|vehicle| vehicle["hearing"] == "silent"))
     };
     site.wait(site.control_port, "/api/v1/vehicles", START_BOUND, silent).await;
+    // The lease store has nothing on disk: it comes back without holders and serials.
+    site.leases.kill();
+    site.leases.start_again().await;
     let plant = site.plant();
     site.wait(site.control_port, &path, RIDE_BOUND, |it| state_of(it) == "completed").await;
     let counted = site.wait(site.plant_port, "/plant", START_BOUND, |_| true).await;
@@ -255,6 +261,20 @@ async fn the_plant_is_killed_in_mid_ride_and_the_load_is_moved_once() {
     assert_eq!((&load["picked"], &load["dropped"]), (&1.into(), &1.into()), "{counted:#}");
     assert_eq!(counted["lifts"][0]["contradictions"], 0, "{counted:#}");
     drop((control, gateway, plant));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_lease_store_a_node_is_ready_and_degraded() {
+    let mut site = Site::start().await;
+    let control = site.control();
+    let lease_missing = |it: &Value| it["degraded"].as_array().unwrap().contains(&"lease".into());
+    let ready = |it: &Value| it["ready"] == true;
+    site.wait(site.control_port, "/readyz", START_BOUND, |it| ready(it) && !lease_missing(it)).await;
+    site.leases.kill();
+    site.wait(site.control_port, "/readyz", START_BOUND, |it| ready(it) && lease_missing(it)).await;
+    site.leases.start_again().await;
+    site.wait(site.control_port, "/readyz", START_BOUND, |it| ready(it) && !lease_missing(it)).await;
+    drop(control);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -151,6 +151,12 @@ async fn readiness_tells_failing_from_degraded() {
         json!({"ready": true, "degraded": ["broker", "gateway:G1"], "failing": []})
     );
 
+    web.leases.set_stopped(true);
+    assert_eq!(
+        web.read("/readyz").await,
+        json!({"ready": true, "degraded": ["broker", "lease", "gateway:G1"], "failing": []})
+    );
+
     web.hub.show(Change::Node(NodeView { ledger_writable: false, ..node() }));
     let response = web.get("/readyz").await;
     assert_eq!(response.status(), 503);

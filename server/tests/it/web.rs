@@ -25,6 +25,7 @@ use kernel::wire::view::{
     Activity, AlarmView, Hearing, Knowledge, LiftView, NodeView, OrderView, TaskView, VehicleView,
 };
 use server::http::{AppState, bind, serve};
+use server::lease::{LeaseStore, Timing};
 use server::live::hub::Hub;
 use server::shell::{ControlHandle, ControlRequest};
 use tempfile::TempDir;
@@ -53,6 +54,7 @@ pub(crate) enum Control {
 pub(crate) struct Web {
     pub(crate) address: SocketAddr,
     pub(crate) hub: Hub,
+    pub(crate) leases: LeaseStore,
     pub(crate) stop: CancellationToken,
     pub(crate) served: JoinHandle<anyhow::Result<()>>,
     /// Orders that were stored, by key.
@@ -68,11 +70,14 @@ impl Web {
         tokio::spawn(answer(control, requests, hub.clone(), Arc::clone(&stored)));
         let site = tempfile::tempdir().unwrap();
         let stop = CancellationToken::new();
-        let state = AppState::new(handle, hub.clone(), site.path().to_owned(), stop.clone(), None).unwrap();
+        let leases = LeaseStore::in_process(Timing::default());
+        let state =
+            AppState::new(handle, hub.clone(), leases.clone(), site.path().to_owned(), stop.clone(), None)
+                .unwrap();
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = tokio::spawn(serve(listener, state));
-        Self { address, hub, stop, served, stored, site }
+        Self { address, hub, leases, stop, served, stored, site }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

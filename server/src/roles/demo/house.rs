@@ -1,11 +1,12 @@
-//! The programs of a demonstration while it runs: gateways and a control node, which a drill may kill and raise.
+//! The programs of a demonstration while it runs: gateways and two control nodes. A drill may kill and raise the
+//! gateways and the first node; the second takes over meanwhile.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use kernel::ids::{GatewayId, LiftId};
+use kernel::ids::{GatewayId, LiftId, NodeId};
 use sqlx::SqlitePool;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -69,21 +70,55 @@ struct DemoGateway {
     pool: SqlitePool,
 }
 
+/// A control node.
+struct DemoNode {
+    options: control::Options,
+    /// None while it is killed.
+    running: Option<control::Running>,
+}
+
+impl DemoNode {
+    /// The port that was free at the first start is the port of every later one.
+    async fn raise(&mut self, deciding: &CancellationToken) -> anyhow::Result<()> {
+        // A node that ends cancels its own token: the next one has another.
+        let control = control::start(self.options.clone(), deciding.child_token()).await?;
+        self.options.listen = control.address;
+        self.running = Some(control);
+        Ok(())
+    }
+
+    /// Waits for its own end; for ever while there is none.
+    async fn ended(&mut self) -> anyhow::Result<()> {
+        match &mut self.running {
+            Some(control) => control.ended().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for its end, if it runs.
+    async fn stopped(&mut self) -> anyhow::Result<()> {
+        match &mut self.running {
+            Some(control) => control.ended().await,
+            None => Ok(()),
+        }
+    }
+}
+
 /// The programs.
 pub(super) struct House {
     site: SiteFile,
     plc_addresses: BTreeMap<LiftId, SocketAddr>,
-    options: control::Options,
     gateways: BTreeMap<GatewayId, DemoGateway>,
-    /// None while it is killed.
-    control: Option<control::Running>,
+    /// Node A, which drills speak of.
+    first: DemoNode,
+    second: DemoNode,
     orders: mpsc::Receiver<ProgramOrder>,
     deciding: CancellationToken,
     edge: CancellationToken,
 }
 
 impl House {
-    /// Starts the gateways, then the control node.
+    /// Starts the gateways, then node A as the options say, then node B beside it.
     pub(super) async fn start(
         site: SiteFile,
         simulated: &simulate::Running,
@@ -97,46 +132,53 @@ impl House {
             None => simulated.plc_addresses.clone(),
         };
         let (deciding, edge) = (CancellationToken::new(), CancellationToken::new());
-        let (gateways, control) = (BTreeMap::new(), None);
-        let mut house = Self { site, plc_addresses, options, gateways, control, orders, deciding, edge };
+        let beside = control::Options {
+            node: NodeId::try_new("B")?,
+            listen: SocketAddr::new(options.listen.ip(), next_port(options.listen).await),
+            drilled: false,
+            ..options.clone()
+        };
+        let first = DemoNode { options, running: None };
+        let second = DemoNode { options: beside, running: None };
+        let gateways = BTreeMap::new();
+        let mut house = Self { site, plc_addresses, gateways, first, second, orders, deciding, edge };
         for id in house.site.plant.gateways.clone() {
             let pool = gateway::open_store(data, &id).await?;
             house.gateways.insert(id.clone(), DemoGateway { running: None, pool });
             house.raise_gateway(&id).await?;
         }
-        house.raise_node().await?;
+        house.first.raise(&house.deciding).await?;
+        house.second.raise(&house.deciding).await?;
         Ok(house)
     }
 
-    /// Where the control node listens.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.options.listen
+    /// Where the control nodes listen, node A first.
+    pub(super) fn addresses(&self) -> [SocketAddr; 2] {
+        [self.first.options.listen, self.second.options.listen]
     }
 
-    /// Runs until it is stopped, the plant ends, or the control node fails.
+    /// Runs until it is stopped, the plant ends, or a control node fails.
     pub(super) async fn live(
         &mut self,
         stop: &CancellationToken,
         plant: &CancellationToken,
     ) -> anyhow::Result<()> {
         loop {
-            let control = &mut self.control;
             tokio::select! {
-                ended = ended(control) => return ended,
+                ended = self.first.ended() => return ended,
+                ended = self.second.ended() => return ended,
                 () = stop.cancelled() => break,
                 // Its disk refused.
                 () = plant.cancelled() => break,
                 Some(order) = self.orders.recv() => self.carry_out(order).await?,
             }
         }
-        if let Some(drills) = &self.options.drills {
+        if let Some(drills) = &self.first.options.drills {
             drills.finish().await;
         }
         self.deciding.cancel();
-        match &mut self.control {
-            Some(control) => control.ended().await,
-            None => Ok(()),
-        }
+        let (first, second) = tokio::join!(self.first.stopped(), self.second.stopped());
+        first.and(second)
     }
 
     /// Ends what is left.
@@ -156,15 +198,15 @@ impl House {
     async fn carry_out(&mut self, order: ProgramOrder) -> anyhow::Result<()> {
         match order {
             ProgramOrder::KillNode => {
-                if let Some(drills) = &self.options.drills {
+                if let Some(drills) = &self.first.options.drills {
                     drills.detach();
                 }
-                if let Some(control) = self.control.take() {
+                if let Some(control) = self.first.running.take() {
                     control.kill().await?;
                 }
                 Ok(())
             }
-            ProgramOrder::RaiseNode => self.raise_node().await,
+            ProgramOrder::RaiseNode => self.first.raise(&self.deciding).await,
             ProgramOrder::KillGateway(id) => {
                 if let Some(running) = self.gateways.get_mut(&id).and_then(|it| it.running.take()) {
                     running.kill().await;
@@ -175,21 +217,12 @@ impl House {
         }
     }
 
-    /// The port that was free at the first start is the port of every later one.
-    async fn raise_node(&mut self) -> anyhow::Result<()> {
-        // A node that ends cancels its own token: the next one has another.
-        let control = control::start(self.options.clone(), self.deciding.child_token()).await?;
-        self.options.listen = control.address;
-        self.control = Some(control);
-        Ok(())
-    }
-
     async fn raise_gateway(&mut self, id: &GatewayId) -> anyhow::Result<()> {
         let gateway = self.gateways.get_mut(id).with_context(|| format!("there is no gateway {id}"))?;
         let wires = gateway::Wires {
-            broker: &self.options.broker,
+            broker: &self.first.options.broker,
             plc_addresses: &self.plc_addresses,
-            roads: self.options.drills.as_ref().map(|it| it.hands().levers.roads.clone()),
+            roads: self.first.options.drills.as_ref().map(|it| it.hands().levers.roads.clone()),
         };
         // Its own token, so that one can be killed alone.
         let stop = self.edge.child_token();
@@ -199,10 +232,12 @@ impl House {
     }
 }
 
-/// Waits for the control node's own end; for ever while there is none.
-async fn ended(control: &mut Option<control::Running>) -> anyhow::Result<()> {
-    match control {
-        Some(control) => control.ended().await,
-        None => std::future::pending().await,
+/// The port after that of node A, if it is free; 0, which takes any free one, otherwise.
+async fn next_port(first: SocketAddr) -> u16 {
+    let Some(next) = first.port().checked_add(1).filter(|_| first.port() != 0) else { return 0 };
+    // Tried and let go: whoever takes it in between makes node B fail with a clear word.
+    match tokio::net::TcpListener::bind((first.ip(), next)).await {
+        Ok(_) => next,
+        Err(_) => 0,
     }
 }

@@ -1,0 +1,90 @@
+-- What every script knows. One lift, five keys: the lease; its line, by ticket; what each in the line wants; the last
+-- serial; the last ticket. Numbers that must be exact stay text: Lua's own are not, above 2^53.
+local LEASE, LINE, WANTS, SERIAL, TICKETS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local HOLDER, NONCE = ARGV[1], ARGV[2]
+local TTL, HOLD_MAX, CLAIM, ALIVE, TICKET =
+    tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function above(a, b)
+    return #a > #b or (#a == #b and a > b)
+end
+
+-- `since` is 0 until the holder has claimed what was handed over to it.
+local function held()
+    local it = redis.call('HMGET', LEASE, 'holder', 'nonce', 'epoch', 'serial', 'since')
+    if not it[1] then
+        return nil
+    end
+    local lease = { holder = it[1], nonce = it[2], epoch = it[3], serial = it[4], since = tonumber(it[5]) }
+    if lease.since > now then
+        -- This machine's clock was set back: the longest hold counts anew, or a dead holder would keep the lift.
+        lease.since = now
+        redis.call('HSET', LEASE, 'since', now)
+    end
+    return lease
+end
+
+local function is_ours(lease)
+    return lease and lease.holder == HOLDER and lease.nonce == NONCE
+end
+
+local function leave_line(holder)
+    redis.call('ZREM', LINE, holder)
+    redis.call('HDEL', WANTS, holder)
+end
+
+-- What a node wants, unless its ticket has ended: that lives on for a while after it was last heard.
+local function want_of(holder)
+    local text = redis.call('HGET', WANTS, holder)
+    local want = text and cjson.decode(text)
+    if want and now - want.heard > TICKET then
+        leave_line(holder)
+        return nil
+    end
+    return want
+end
+
+local function keep_want(holder, want)
+    redis.call('HSET', WANTS, holder, cjson.encode(want))
+end
+
+local function still_waits(want)
+    return want and want.waits and now - want.heard <= ALIVE
+end
+
+-- The first who still waits.
+local function first()
+    for _, holder in ipairs(redis.call('ZRANGE', LINE, 0, -1)) do
+        local want = want_of(holder)
+        if still_waits(want) then
+            return holder, want
+        end
+    end
+end
+
+local function grant(holder, want, since, life)
+    if above(want.floor, redis.call('GET', SERIAL) or '0') then
+        redis.call('SET', SERIAL, want.floor)
+    end
+    redis.call('INCR', SERIAL)
+    local serial = redis.call('GET', SERIAL)
+    redis.call('HSET', LEASE, 'holder', holder, 'nonce', want.nonce, 'epoch', want.epoch, 'serial', serial,
+        'since', since)
+    redis.call('PEXPIRE', LEASE, life)
+    return serial
+end
+
+-- Grants a free lift to the first who still waits, and wakes it. It has a short while to claim it; if it has died,
+-- the next one's poll finds the lift free again. It keeps its ticket, and waits again once it is heard again.
+local function hand_over()
+    local holder, want = first()
+    if holder then
+        want.waits = false
+        keep_want(holder, want)
+        grant(holder, want, 0, CLAIM)
+        redis.call('PUBLISH', want.channel, LEASE .. ' ' .. holder .. ' ' .. want.nonce)
+    end
+end

@@ -1,0 +1,230 @@
+//! What every lease store promises. Requests of one test leave in the order in which they stand there.
+
+use super::*;
+
+const USUAL: fn() -> Timing = Timing::default;
+
+/// Each promise, and the timing of the store that it is tried on.
+macro_rules! contract {
+    ($($name:ident: $timing:expr;)*) => {
+        mod in_process {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(&super::Bench::in_process($timing)).await;
+            })*
+        }
+        mod on_redis {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(&super::Bench::on_redis($timing).await).await;
+            })*
+        }
+    };
+}
+
+fn short_wait() -> Timing {
+    Timing { wait: Millis(300), ..USUAL() }
+}
+
+fn short_life() -> Timing {
+    Timing { ttl: Millis(500), hold_max: Millis::seconds(60), ..USUAL() }
+}
+
+fn short_hold() -> Timing {
+    Timing { hold_max: Millis(300), ..USUAL() }
+}
+
+contract! {
+    one_holds_and_the_other_is_told_who_and_its_place: super::USUAL();
+    waiters_are_served_in_order_at_each_release: super::USUAL();
+    the_same_request_gets_the_same_grant: super::short_wait();
+    nobody_frees_the_lease_of_another: super::short_wait();
+    a_lease_ends_by_itself: super::short_life();
+    a_renewed_lease_lives_on: super::short_life();
+    a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken: super::short_hold();
+    a_dead_waiter_does_not_keep_the_lift: super::USUAL();
+    a_place_in_the_line_outlives_a_refusal: super::short_wait();
+    a_ticket_that_ended_is_no_place: super::short_ticket();
+    a_serial_is_above_the_floor_whatever_is_forgotten: super::USUAL();
+    a_node_that_asks_anew_has_given_up_what_it_held: super::short_wait();
+    a_full_line_takes_nobody_in: super::short_wait();
+    a_grant_that_is_told_again_has_less_left: super::short_wait();
+}
+
+async fn one_holds_and_the_other_is_told_who_and_its_place(bench: &Bench) {
+    let first = bench.acquire("A", 1).await.unwrap();
+    assert_eq!((first.token().epoch, first.nonce()), (EPOCH, LeaseNonce(1)));
+    assert_eq!(bench.acquire("B", 1).await, Err(held_by("A", 1)));
+    let other = LiftId::try_new("L2").unwrap();
+    let elsewhere = bench.store.acquire(&other, &node("B"), LeaseNonce(2), EPOCH, 0).await;
+    assert!(elsewhere.is_ok(), "another lift is another lease");
+}
+
+async fn waiters_are_served_in_order_at_each_release(bench: &Bench) {
+    let mut last = bench.acquire("A", 1).await.unwrap().token();
+    let first = last;
+    let served = std::sync::Mutex::new(Vec::new());
+    let waits = |who: &'static str| {
+        let served = &served;
+        async move {
+            let lease = bench.acquire(who, 1).await.unwrap();
+            served.lock().unwrap().push((who, lease.token()));
+            bench.release(who, &lease).await.unwrap();
+        }
+    };
+    let begins = async {
+        bench.store.release(&lift(), &node("A"), LeaseNonce(1), first).await.unwrap();
+    };
+    tokio::join!(waits("D"), waits("B"), waits("C"), begins);
+    let served = served.into_inner().unwrap();
+    assert_eq!(served.iter().map(|it| it.0).collect::<Vec<_>>(), ["D", "B", "C"]);
+    for (who, token) in served {
+        assert!(token > last, "{who}: {token:?} after {last:?}");
+        last = token;
+    }
+}
+
+async fn the_same_request_gets_the_same_grant(bench: &Bench) {
+    let first = bench.acquire("A", 1).await.unwrap();
+    let (again, once_more) = tokio::join!(bench.acquire("A", 1), bench.acquire("A", 1));
+    assert_eq!((again.unwrap().token(), once_more.unwrap().token()), (first.token(), first.token()));
+    assert_eq!(
+        bench.acquire("B", 1).await,
+        Err(held_by("A", 1)),
+        "equal nonces of two nodes are two requests"
+    );
+    assert_eq!(bench.release("A", &first).await, Ok(()));
+    assert_eq!(bench.release("A", &first).await, Err(LeaseRefusal::Lost), "released once already");
+}
+
+async fn nobody_frees_the_lease_of_another(bench: &Bench) {
+    let lease = bench.acquire("A", 5).await.unwrap();
+    let token = lease.token();
+    let forged = FencingToken { serial: token.serial + 1, ..token };
+    for (who, nonce, token) in [("B", 5, token), ("A", 6, token), ("A", 5, forged)] {
+        let released = bench.store.release(&lift(), &node(who), LeaseNonce(nonce), token).await;
+        assert_eq!(released, Err(LeaseRefusal::Lost), "{who} {nonce} {token:?}");
+    }
+    assert_eq!(bench.renew("B", &lease).await, Err(LeaseRefusal::Lost));
+    assert_eq!(bench.acquire("A", 5).await.unwrap().token(), token);
+}
+
+async fn a_lease_ends_by_itself(bench: &Bench) {
+    let dead = bench.acquire("A", 1).await.unwrap();
+    let next = bench.acquire("B", 1).await.unwrap();
+    assert!(next.token() > dead.token());
+    assert_eq!(bench.renew("A", &dead).await, Err(LeaseRefusal::Lost));
+    assert_eq!(bench.release("A", &dead).await, Err(LeaseRefusal::Lost));
+    assert_eq!(bench.acquire("B", 1).await.unwrap().token(), next.token(), "the dead one's words do nothing");
+}
+
+async fn a_renewed_lease_lives_on(bench: &Bench) {
+    let lease = bench.acquire("A", 1).await.unwrap();
+    let renewing = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            ticks.tick().await;
+            assert_eq!(bench.renew("A", &lease).await.unwrap().token(), lease.token());
+        }
+    };
+    tokio::select! {
+        // It waits for four lives of a lease.
+        refused = bench.acquire("B", 1) => assert_eq!(refused, Err(held_by("A", 1))),
+        () = renewing => {}
+    }
+}
+
+async fn a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken(bench: &Bench) {
+    let lease = bench.acquire("A", 1).await.unwrap();
+    let refused = async {
+        loop {
+            if let Err(refusal) = bench.renew("A", &lease).await {
+                return refusal;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    assert_eq!(timeout(BOUND, refused).await, Ok(LeaseRefusal::HeldTooLong));
+    let successor = bench.acquire("B", 1).await.unwrap();
+    assert!(successor.token() > lease.token());
+    assert_eq!(bench.renew("A", &lease).await, Err(LeaseRefusal::Lost));
+}
+
+async fn a_dead_waiter_does_not_keep_the_lift(bench: &Bench) {
+    let lease = bench.acquire("A", 1).await.unwrap();
+    assert!(timeout(Duration::from_millis(100), bench.acquire("B", 1)).await.is_err(), "B waits, and dies");
+    let (next, released) = tokio::join!(bench.acquire("C", 1), bench.release("A", &lease));
+    released.unwrap();
+    // B's grant would live for longer than C waits.
+    assert!(next.unwrap().token().serial > lease.token().serial + 1, "B was granted first, and passed over");
+}
+
+async fn a_place_in_the_line_outlives_a_refusal(bench: &Bench) {
+    bench.acquire("A", 1).await.unwrap();
+    assert_eq!(bench.acquire("B", 1).await, Err(held_by("A", 1)));
+    let (later, earlier) = tokio::join!(bench.acquire("C", 1), bench.acquire("B", 2));
+    assert_eq!((later, earlier), (Err(held_by("A", 2)), Err(held_by("A", 1))));
+}
+
+fn short_ticket() -> Timing {
+    Timing { ticket: Millis(200), poll: Millis(50), ..short_wait() }
+}
+
+async fn a_ticket_that_ended_is_no_place(bench: &Bench) {
+    bench.acquire("A", 1).await.unwrap();
+    assert_eq!(bench.acquire("B", 1).await, Err(held_by("A", 1)));
+    // It waits for longer than the ticket of B lives.
+    assert_eq!(bench.acquire("D", 1).await, Err(held_by("A", 1)));
+    let (later, earlier) = tokio::join!(bench.acquire("C", 1), bench.acquire("B", 2));
+    // Whoever asks first is refused first, so B's refusal says nothing of C.
+    assert_eq!((later, earlier), (Err(held_by("A", 1)), Err(held_by("A", 1))));
+}
+
+async fn a_serial_is_above_the_floor_whatever_is_forgotten(bench: &Bench) {
+    let mut last = 0;
+    // Beyond 2^53 not every number is one of Lua's; beyond 2^32 no two neighbors are one of JavaScript's bit operations.
+    let rows =
+        [(0, false), (1000, false), (0, false), (7, true), (5 << 32, true), (0, false), (1 << 60, false)];
+    for (nonce, (floor, emptied)) in (1..).zip(rows) {
+        if emptied {
+            bench.empty().await;
+        }
+        let lease = acquire(&bench.store, "A", nonce, floor).await.unwrap();
+        let serial = lease.token().serial;
+        assert!(serial > floor, "{serial} after {floor}");
+        assert!(serial > last || emptied, "{serial} after {last}");
+        bench.release("A", &lease).await.unwrap();
+        last = serial;
+    }
+    assert_eq!(last, (1 << 60) + 1);
+}
+
+async fn a_node_that_asks_anew_has_given_up_what_it_held(bench: &Bench) {
+    let lost = bench.acquire("A", 1).await.unwrap();
+    let anew = bench.acquire("A", 2).await.unwrap();
+    assert!(anew.token() > lost.token());
+    assert_eq!(bench.renew("A", &lost).await, Err(LeaseRefusal::Lost));
+    assert_eq!(bench.acquire("A", 1).await, Err(held_by("A", 1)), "a late request gets nothing");
+    assert_eq!(bench.acquire("A", 2).await.unwrap().token(), anew.token());
+}
+
+async fn a_full_line_takes_nobody_in(bench: &Bench) {
+    bench.acquire("A", 1).await.unwrap();
+    let names: Vec<String> = (0..65).map(|n| format!("W{n}")).collect();
+    let mut refused = futures_util::future::join_all(names.iter().map(|it| bench.acquire(it, 1))).await;
+    assert_eq!(refused.pop(), Some(Err(held_by("A", 65))));
+    assert!(refused.iter().all(|it| matches!(it, Err(LeaseRefusal::Held { .. }))), "{refused:?}");
+}
+
+async fn a_grant_that_is_told_again_has_less_left(bench: &Bench) {
+    let lease = bench.acquire("A", 1).await.unwrap();
+    bench.acquire("B", 1).await.unwrap_err();
+    let asked_at = server::clock::mono();
+    let again = bench.acquire("A", 1).await.unwrap();
+    let fresh = HeldLease::granted(lift(), LeaseNonce(1), lease.token(), asked_at);
+    let last_send = |it: &HeldLease| {
+        let sends = |ms: u64| it.permit(kernel::time::Now::of(asked_at + Millis(ms), 0)).is_ok();
+        (0..40_000).step_by(10).take_while(|ms| sends(*ms)).last().unwrap()
+    };
+    assert!(last_send(&again) < last_send(&fresh) - 200, "the wait of B went by");
+}
