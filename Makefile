@@ -1,6 +1,6 @@
 # The two commands that matter: `make run` and `make test`. `make help` lists the others.
 .DEFAULT_GOAL := help
-.PHONY: help run test bundle lint toolchain services browser
+.PHONY: help run test drills bundle lint toolchain services browser
 
 WASM := wasm32-unknown-unknown
 # Where `make run` listens. Loopback only: there are no accounts.
@@ -16,6 +16,9 @@ run: bundle ## Build everything and start the demonstration site (LISTEN=127.0.0
 test: toolchain services ## Run every test: unit, integration with real services, browser
 	cargo test --locked --workspace
 	$(MAKE) browser
+
+drills: toolchain services ## Run the long drills on real processes (KILLS=11), and print what they count
+	cargo test --locked -p server --test it -- --ignored --nocapture drill_
 
 bundle: toolchain ## Build what the browser loads into target/site
 	@.ci/node-tools

@@ -298,7 +298,8 @@ fn quiet_node(id: &NodeId, drill: bool) -> NodeView {
     NodeView {
         id: id.clone(),
         broker_connected: false,
-        ledger_writable: true,
+        // Not before it has the start of this run.
+        ledger_writable: false,
         messages_rejected: 0,
         last_rejection: None,
         drill,

@@ -17,6 +17,7 @@ mod journal;
 mod leases;
 mod live;
 mod messaging;
+mod nodes;
 mod openapi;
 mod plc;
 mod postgres;

@@ -175,7 +175,10 @@ impl Control {
     /// Does what a durable record asks for. Nothing leaves before this.
     fn react(&mut self, record: &Record, now: Now) {
         match record {
-            Record::NodeStarted { run, .. } => self.run = *run,
+            Record::NodeStarted { run, .. } => {
+                self.run = *run;
+                self.touched.insert(Touched::Node);
+            }
             Record::NodeStopped { .. } => {
                 self.run_is_over();
                 self.left();
@@ -211,7 +214,8 @@ impl Control {
         self.touched.insert(Touched::Node);
     }
 
+    /// It takes what this node proposes: it is there, and this run counts.
     pub(super) fn ledger_writable(&self) -> bool {
-        self.ledger_paused_until.is_none()
+        self.ledger_paused_until.is_none() && self.run > 0
     }
 }

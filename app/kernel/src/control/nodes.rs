@@ -218,6 +218,7 @@ impl Control {
     /// This run counts no more: what it held is given back, and nothing is decided.
     pub(super) fn run_is_over(&mut self) {
         self.run = 0;
+        self.touched.insert(Touched::Node);
         for lift in self.plant.lifts.keys().cloned().collect::<Vec<_>>() {
             self.give_up_voice(&lift);
         }

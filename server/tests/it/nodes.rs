@@ -1,0 +1,92 @@
+//! Two control processes on one PostgreSQL, one Redis and one Mosquitto, with a gateway and the plant beside them.
+
+mod drill;
+mod hall;
+
+use std::time::Duration;
+
+use kernel::control::{Book, NodeEnd};
+use kernel::ids::NodeId;
+use kernel::wire::ledger::{Entry, Record};
+use serde_json::Value;
+
+use self::hall::Hall;
+use crate::processes::{RIDE_BOUND, START_BOUND, state_of};
+
+fn claims<'a>(entries: &'a [Entry], task: &'a str) -> Vec<(&'a NodeId, u64)> {
+    let claim = |it: &'a Entry| match &it.record {
+        Record::TaskClaimed { task: claimed, generation } if claimed.as_str() == task => {
+            Some((&it.node, generation.0))
+        }
+        _ => None,
+    };
+    entries.iter().filter_map(claim).collect()
+}
+
+fn fold(entries: &[Entry]) -> Book {
+    entries.iter().fold(Book::default(), |mut book, entry| {
+        book.apply(entry).unwrap();
+        book
+    })
+}
+
+/// An order is asked for at both nodes at once, and is one order. The node that has it is stopped in mid task, then
+/// the other is killed with another one: each time the task goes on at the other, and nothing is done twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_goes_on_at_the_other_node() {
+    let mut hall = Hall::start(2).await;
+    let (first, second) =
+        tokio::join!(hall.place(0, "one", "P1-1", "D1-1"), hall.place(1, "one", "P1-1", "D1-1"));
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!(first["order"]["id"], second["order"]["id"], "one key is one order");
+    let task = first["task"].as_str().unwrap().to_owned();
+    let owner = hall.owner_at_work(&task).await;
+    let other = 1 - owner;
+
+    hall.stop_node(owner).await;
+    let entries = hall.entries().await;
+    let names = [0, 1].map(|idx| hall.node(idx));
+    assert_eq!(fold(&entries).nodes[&names[owner]].end, Some(NodeEnd::Stopped));
+    hall.wait(other, &format!("/api/v1/tasks/{task}"), RIDE_BOUND, |it| state_of(it) == "completed").await;
+    let entries = hall.entries().await;
+    assert_eq!(claims(&entries, &task), [(&names[owner], 1), (&names[other], 2)], "handed over once");
+    let stopped = entries.iter().find(|it| matches!(it.record, Record::NodeStopped { .. })).unwrap();
+    let taken = entries.iter().rfind(|it| matches!(it.record, Record::TaskClaimed { .. })).unwrap();
+    println!("handed over in {} ms", (taken.at - stopped.at).num_milliseconds());
+
+    hall.start_node(owner);
+    hall.wait(owner, "/readyz", START_BOUND, |it| it["ready"] == true).await;
+    let placed = hall.place(owner, "two", "P1-1", "D1-1").await.unwrap();
+    let task = placed["task"].as_str().unwrap().to_owned();
+    let owner = hall.owner_at_work(&task).await;
+    let other = 1 - owner;
+    hall.kill_node(owner);
+    hall.wait(other, &format!("/api/v1/tasks/{task}"), RIDE_BOUND, |it| state_of(it) == "completed").await;
+    let entries = hall.entries().await;
+    assert_eq!(fold(&entries).nodes[&names[owner]].end, Some(NodeEnd::Lost));
+    assert_eq!(claims(&entries, &task), [(&names[owner], 1), (&names[other], 2)], "taken over once");
+
+    let counted = hall.counted().await;
+    assert_eq!(counted.len(), 2, "{counted:?}");
+    assert!(counted.values().all(|it| *it == (1, 1)), "{counted:?}");
+}
+
+/// What every node shows of the site is the same, once it has followed the ledger.
+#[tokio::test(flavor = "multi_thread")]
+async fn both_nodes_show_the_same() {
+    let hall = Hall::start(2).await;
+    let placed = hall.place(0, "one", "P1-1", "D1-1").await.unwrap();
+    let path = format!("/api/v1/tasks/{}", placed["task"].as_str().unwrap());
+    for idx in [0, 1] {
+        hall.wait(idx, &path, RIDE_BOUND, |it| state_of(it) == "completed").await;
+    }
+    let shown = async |idx| {
+        let mut seen = Vec::new();
+        for path in ["/api/v1/tasks", "/api/v1/orders"] {
+            seen.push(hall.wait(idx, path, Duration::from_secs(5), |_| true).await);
+        }
+        seen
+    };
+    let (a, b): (Vec<Value>, Vec<Value>) = (shown(0).await, shown(1).await);
+    assert_eq!(a, b);
+}

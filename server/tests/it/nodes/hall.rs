@@ -1,0 +1,255 @@
+//! A hall in which loads are carried all the time: many vehicles beside short ways on two floors, one lift.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::ids::{LedgerSequence, NodeId};
+use kernel::wire::ledger::Entry;
+use serde_json::Value;
+use server::journal::{Journal, READ_MAX, Runs};
+use server::store::Database;
+use sqlx::PgPool;
+
+use crate::brokers::Mosquitto;
+use crate::postgres::Postgres;
+use crate::processes::{Process, START_BOUND, free_port, state_of, tail, wait};
+use crate::stores::RedisServer;
+
+/// The processes of a hall. Nodes are counted from 0, which is A.
+pub(super) struct Hall {
+    folder: tempfile::TempDir,
+    broker: Mosquitto,
+    leases: RedisServer,
+    postgres: Arc<Postgres>,
+    database: String,
+    nodes: Vec<Node>,
+    plant_port: u16,
+    _beside: Vec<Process>,
+    client: reqwest::Client,
+}
+
+struct Node {
+    port: u16,
+    process: Option<Process>,
+}
+
+/// Bay `n` of a floor: a home, a station to pick at and one to drop at, a metre apart.
+fn bays(text: &mut String, edges: &mut String, floor: usize, count: usize) {
+    for bay in 1..=count {
+        let x = f64::from(u32::try_from(bay).unwrap()) * 2.0;
+        for (name, y) in [("C", 0.0), ("H", 1.0), ("P", 2.0), ("D", 3.0)] {
+            writeln!(text, "\"{name}{floor}-{bay}\" = {{ floor = \"{floor}\", x = {x:.1}, y = {y:.1} }}")
+                .unwrap();
+        }
+        let chain = ["C", "H", "P", "D"].map(|it| format!("\"{it}{floor}-{bay}\"")).join(", ");
+        writeln!(edges, "[[edges]]\npath = [{chain}]").unwrap();
+    }
+    let corridor: Vec<String> = (1..=count).map(|bay| format!("\"C{floor}-{bay}\"")).collect();
+    let end = f64::from(u32::try_from(count).unwrap()) * 2.0;
+    for (name, x) in [("W", end + 2.0), ("Z", end + 4.0), ("L", end + 7.0)] {
+        writeln!(text, "{name}{floor} = {{ floor = \"{floor}\", x = {x:.1}, y = 0.0 }}").unwrap();
+    }
+    let chain = corridor.join(", ");
+    writeln!(edges, "[[edges]]\npath = [{chain}, \"W{floor}\", \"Z{floor}\", \"L{floor}\"]").unwrap();
+}
+
+/// The hall as a site file: `per_floor` bays and vehicles on each of two floors.
+fn site(per_floor: usize, plc: u16) -> String {
+    let mut text = String::from(
+        "[site]\nid = \"hall\"\nname = \"Hall\"\ntime_zone = \"UTC\"\nshifts = [\"06:00\"]\n\
+         [[gateways]]\nid = \"G1\"\n[[floors]]\nid = \"1\"\nname = \"1\"\n[[floors]]\nid = \"2\"\nname = \"2\"\n[points]\n",
+    );
+    let mut edges = String::new();
+    for floor in [1, 2] {
+        bays(&mut text, &mut edges, floor, per_floor);
+    }
+    text += &edges;
+    text += "[stations]\n";
+    for (floor, bay) in [1, 2].into_iter().flat_map(|floor| (1..=per_floor).map(move |bay| (floor, bay))) {
+        for kind in ["P", "D"] {
+            writeln!(text, "\"{kind}{floor}-{bay}\" = {{ point = \"{kind}{floor}-{bay}\" }}").unwrap();
+        }
+    }
+    write!(
+        text,
+        "[lifts.L1]\ngateway = \"G1\"\ntravel_per_floor_s = 3.0\ndoor_s = 1.5\ncapacity_vehicles = 1\npayload_kg = 2000\n\
+         plc = {{ address = \"127.0.0.1:{plc}\", unit = 1, profile = \"hoistway-plc\" }}\nstops = [\n\
+         {{ floor = \"1\", landing = \"L1\", waiting = [\"W1\"] }},\n{{ floor = \"2\", landing = \"L2\", waiting = [\"W2\"] }},\n]\n"
+    )
+    .unwrap();
+    for floor in [1, 2] {
+        let points = format!("points = [\"Z{floor}\", \"L{floor}\"]");
+        writeln!(text, "[[zones]]\nname = \"Before L1, floor {floor}\"\nkind = \"transition\"\n{points}")
+            .unwrap();
+    }
+    text += "[vehicles]\n";
+    for (floor, bay) in [1, 2].into_iter().flat_map(|floor| (1..=per_floor).map(move |bay| (floor, bay))) {
+        let shape = "speed_m_s = 1.2, creep_m_s = 0.3, weight_kg = 350, payload_kg = 500";
+        writeln!(text, "V{floor}-{bay} = {{ gateway = \"G1\", home = \"H{floor}-{bay}\", {shape} }}")
+            .unwrap();
+    }
+    text += "[link_budget]\ntransport_s = 1.5\nexecution_s = 10.0\nlift_s = 10.0\nroaming_s = 5.0\n";
+    text
+}
+
+impl Hall {
+    /// Starts everything and both nodes, and waits until every vehicle takes commands.
+    pub(super) async fn start(per_floor: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("site.toml"), site(per_floor, free_port())).unwrap();
+        let (broker, leases, postgres) =
+            tokio::join!(Mosquitto::start(), RedisServer::start(), Postgres::shared());
+        let database = postgres.create().await;
+        let nodes = [0, 1].map(|_| Node { port: free_port(), process: None }).into_iter().collect();
+        let plant_port = free_port();
+        let client = reqwest::Client::new();
+        let mut hall = Self {
+            folder,
+            broker,
+            leases,
+            postgres,
+            database,
+            nodes,
+            plant_port,
+            _beside: Vec::new(),
+            client,
+        };
+        let report = format!("127.0.0.1:{plant_port}");
+        let plant = hall.spawn("simulate", "plant", &["--report", &report]);
+        wait(plant_port, "/plant", START_BOUND, || hall.logs(), |_| true).await;
+        let gateway = hall.spawn("gateway", "gateway", &["--id", "G1"]);
+        hall._beside = vec![gateway, plant];
+        // One after the other: the first brings the schema.
+        for idx in [0, 1] {
+            hall.start_node(idx);
+            hall.wait(idx, "/readyz", START_BOUND, |it| it["ready"] == true).await;
+        }
+        let open = |it: &Value| it.as_array().is_some_and(|all| all.iter().all(|it| it["linkOpen"] == true));
+        hall.wait(0, "/api/v1/vehicles", START_BOUND, open).await;
+        hall
+    }
+
+    fn spawn(&self, role: &str, name: &str, arguments: &[&str]) -> Process {
+        let log = File::options().create(true).append(true).open(self.log(name)).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_hoistway"))
+            .arg(role)
+            .args(["--site", self.folder.path().join("site.toml").to_str().unwrap()])
+            .args(["--broker", &self.broker.address.to_string()])
+            .args(["--data", self.folder.path().join(name).to_str().unwrap()])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Process { child }
+    }
+
+    pub(super) fn node(&self, idx: usize) -> NodeId {
+        NodeId::try_new(["A", "B"][idx]).unwrap()
+    }
+
+    pub(super) fn start_node(&mut self, idx: usize) {
+        let (name, listen) = (self.node(idx), format!("127.0.0.1:{}", self.nodes[idx].port));
+        let (ledger, leases) = (self.postgres.url(&self.database), self.leases.text_url());
+        let arguments =
+            ["--node", name.as_str(), "--listen", &listen, "--ledger", &ledger, "--leases", &leases];
+        let process = self.spawn("control", &format!("control-{name}"), &arguments);
+        self.nodes[idx].process = Some(process);
+    }
+
+    /// Kills it as SIGKILL does.
+    pub(super) fn kill_node(&mut self, idx: usize) {
+        self.nodes[idx].process = None;
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(super) async fn stop_node(&mut self, idx: usize) {
+        let process = self.nodes[idx].process.take().unwrap();
+        process.terminate();
+        let ended = process.ended().await;
+        assert!(ended.success(), "{ended}\n{}", self.logs());
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.log"))
+    }
+
+    pub(super) fn logs(&self) -> String {
+        ["control-A", "control-B", "gateway", "plant"]
+            .map(|it| format!("== {it}\n{}", tail(&self.log(it))))
+            .join("\n")
+    }
+
+    pub(super) async fn wait(
+        &self,
+        idx: usize,
+        path: &str,
+        bound: Duration,
+        fits: impl Fn(&Value) -> bool,
+    ) -> Value {
+        wait(self.nodes[idx].port, path, bound, || self.logs(), fits).await
+    }
+
+    /// Asks one node once. None when it does not answer, or not with 202.
+    pub(super) async fn place(&self, idx: usize, key: &str, from: &str, to: &str) -> Option<Value> {
+        let answer = self
+            .client
+            .post(format!("http://127.0.0.1:{}/api/v1/orders", self.nodes[idx].port))
+            .header("Idempotency-Key", key)
+            .json(&serde_json::json!({ "from": from, "to": to }))
+            .timeout(Duration::from_secs(10))
+            .send()
+            .await
+            .ok()?;
+        let accepted = answer.status() == 202;
+        let body = answer.json().await.ok()?;
+        accepted.then_some(body)
+    }
+
+    /// Which node has a task, once its vehicle is at work.
+    pub(super) async fn owner_at_work(&self, task: &str) -> usize {
+        let path = format!("/api/v1/tasks/{task}");
+        let view = self.wait(0, &path, START_BOUND, |it| state_of(it) == "executing").await;
+        usize::from(view["claimedBy"] == "B")
+    }
+
+    /// The whole ledger, whose chain is whole.
+    pub(super) async fn entries(&self) -> Vec<Entry> {
+        let pool = PgPool::connect_with(self.postgres.options(&self.database)).await.unwrap();
+        let (journal, writer) =
+            Journal::open(Database::Postgres(pool.clone()), Runs::Ordinary).await.unwrap();
+        let mut entries = Vec::new();
+        loop {
+            let after = LedgerSequence(entries.len() as u64);
+            let page = journal.entries_after(after, READ_MAX).await.unwrap();
+            if page.is_empty() {
+                break;
+            }
+            entries.extend(page);
+        }
+        drop(journal);
+        writer.await.unwrap();
+        pool.close().await;
+        entries
+    }
+
+    /// How often the plant saw each load picked and dropped, by order.
+    pub(super) async fn counted(&self) -> BTreeMap<String, (u64, u64)> {
+        let report = wait(self.plant_port, "/plant", START_BOUND, || self.logs(), |_| true).await;
+        let count = |it: &Value| (it["picked"].as_u64().unwrap(), it["dropped"].as_u64().unwrap());
+        let loads = report["loads"].as_array().unwrap();
+        loads.iter().map(|it| (it["order"].as_str().unwrap().to_owned(), count(it))).collect()
+    }
+
+    /// What the lift's PLC counted.
+    pub(super) async fn lift(&self) -> Value {
+        let report = wait(self.plant_port, "/plant", START_BOUND, || self.logs(), |_| true).await;
+        report["lifts"][0].clone()
+    }
+}
