@@ -50,10 +50,8 @@ fn node_name(screen: Screen, peer: PeerView) -> impl IntoView {
             data-standing=standing_code(standing)>
             <span class="node-id">{peer.id.to_string()}</span>
             {state}
-            <span class="node-more">
-                {here.then(|| view! { " " {screen.text(Locale::this_page)} })}
-                " " {tasks}
-            </span>
+            {here.then(|| view! { <span class="quiet">" · " {screen.text(Locale::this_page)}</span> })}
+            <span class="node-tasks">" · " {tasks}</span>
         </span>
     }
 }
@@ -71,7 +69,7 @@ pub(crate) fn node_panel(screen: Screen, opened: RwSignal<bool>) -> impl IntoVie
                 <table>
                     <thead><tr>
                         <th scope="col">{screen.text(Locale::node)}</th>
-                        <th scope="col">{screen.text(Locale::state)}</th>
+                        <th scope="col">{screen.text(Locale::state_of_task)}</th>
                         <th scope="col">{screen.text(Locale::since)}</th>
                         <th scope="col">{screen.text(Locale::last_beat)}</th>
                         <th scope="col">{screen.text(Locale::claimed_tasks)}</th>
