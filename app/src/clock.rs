@@ -80,6 +80,11 @@ impl Clock {
         }
     }
 
+    /// Which time that is; none before hydration, when times name their zone themselves.
+    pub(crate) fn zone(self) -> Option<String> {
+        self.offset_s.get().map(zone_label)
+    }
+
     /// Like [`Self::time_of_day`], with milliseconds, for what happens within one scan of a PLC.
     pub(crate) fn exact_time_of_day(self, at: DateTime<Utc>) -> String {
         match self.offset_s.get() {
@@ -138,6 +143,16 @@ fn parse_offset(name: &str) -> Option<i64> {
     Some(sign * (hours * 3600 + minutes * 60))
 }
 
+/// An offset as people write it: `UTC+8`, `UTC−3:30`.
+fn zone_label(offset_s: i64) -> String {
+    let (sign, minutes) = (if offset_s < 0 { '−' } else { '+' }, offset_s.abs() / 60);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => "UTC".to_owned(),
+        (hours, 0) => format!("UTC{sign}{hours}"),
+        (hours, minutes) => format!("UTC{sign}{hours}:{minutes:02}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +169,14 @@ mod tests {
         ];
         for (name, expected) in rows {
             assert_eq!(parse_offset(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_zone_is_said_by_its_offset() {
+        let rows = [(28_800, "UTC+8"), (-12_600, "UTC−3:30"), (0, "UTC"), (20_700, "UTC+5:45")];
+        for (offset_s, expected) in rows {
+            assert_eq!(zone_label(offset_s), expected);
         }
     }
 }

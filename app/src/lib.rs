@@ -74,6 +74,33 @@ mod tests {
     }
 
     #[test]
+    fn several_control_nodes_are_told_apart_and_one_makes_no_noise() {
+        let mut snapshot = sample::snapshot();
+        snapshot.tasks[0].claimed_by = Some(snapshot.node.id.clone());
+        let rows: [(Vec<_>, Option<&str>, &[&str], &[&str]); 3] = [
+            (
+                sample::nodes(),
+                Some("en"),
+                &["node-list", "this page", "silent", "lost", "2 tasks", "taken for dead", "claimed by"],
+                &["B stopped"],
+            ),
+            (sample::nodes(), None, &["本页", "失联", "已失效", "2 项任务"], &[]),
+            (sample::nodes()[..1].to_vec(), Some("en"), &["control"], &["node-list", "this page"]),
+        ];
+        for (nodes, language, present, absent) in rows {
+            let n_nodes = nodes.len();
+            snapshot.nodes = nodes;
+            let html = page(Boot::for_request(snapshot.clone(), "b1", None, language)).unwrap();
+            for text in present {
+                assert!(html.contains(text), "{n_nodes} nodes, {language:?}: {text} is missing in {html}");
+            }
+            for text in absent {
+                assert!(!html.contains(text), "{n_nodes} nodes, {language:?}: {text} in {html}");
+            }
+        }
+    }
+
+    #[test]
     fn an_empty_site_says_so_in_chinese_too() {
         let mut snapshot = sample::snapshot();
         snapshot.plant = sample::bare_plant();

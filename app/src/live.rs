@@ -1,9 +1,11 @@
-//! The live stream in the browser: one websocket, opened after hydration, opened again by itself for ever.
+//! The live stream in the browser: one websocket, opened after hydration, opened again by itself for ever. Whichever
+//! node answers then, the page says what it holds already, and gets the rest.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
+use kernel::ids::LedgerSequence;
 use kernel::wire::live::{Frame, Hello, LIVE_VERSION, LOST_AFTER, STALE_AFTER};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -54,6 +56,10 @@ struct Client {
     build: String,
     started_ms: f64,
     last_frame_ms: Cell<Option<f64>>,
+    /// `site` of the newest `hello`.
+    site: RefCell<Option<String>>,
+    /// What the store holds came over the stream and is whole up to its sequence, so that the rest can be asked for.
+    whole: Cell<bool>,
     connection: RefCell<Option<Connection>>,
     attempt: Cell<u32>,
     reconnecting: Cell<bool>,
@@ -68,6 +74,8 @@ pub(crate) fn start(store: Store, clock: Clock, link: RwSignal<Link>, build: Str
         build,
         started_ms: steady_ms().unwrap_or_default(),
         last_frame_ms: Cell::new(None),
+        site: RefCell::new(None),
+        whole: Cell::new(false),
         connection: RefCell::new(None),
         attempt: Cell::new(0),
         reconnecting: Cell::new(false),
@@ -79,7 +87,9 @@ pub(crate) fn start(store: Store, clock: Clock, link: RwSignal<Link>, build: Str
 impl Client {
     fn open(self: &Rc<Self>) {
         self.reconnecting.set(false);
-        let Some(url) = stream_url() else { return };
+        let site = self.site.borrow().clone().filter(|_| self.whole.get());
+        let cursor = site.map(|site| stream_query(self.store.sequence.get_untracked(), &site));
+        let Some(url) = stream_url(&cursor.unwrap_or_default()) else { return };
         let Ok(socket) = WebSocket::new(&url) else { return self.reconnect() };
         socket.set_binary_type(BinaryType::Arraybuffer);
         let client = Rc::clone(self);
@@ -109,6 +119,7 @@ impl Client {
                     "live stream: a frame of {} bytes cannot be read: {error}",
                     bytes.len()
                 );
+                self.whole.set(false);
                 self.abandon();
                 self.reconnect();
             }
@@ -121,8 +132,12 @@ impl Client {
             Frame::Snapshot(snapshot) => {
                 self.attempt.set(0);
                 self.store.replace(*snapshot);
+                self.whole.set(true);
             }
-            Frame::Delta(delta) => self.store.apply(delta),
+            Frame::Delta(delta) => {
+                self.attempt.set(0);
+                self.store.apply(delta);
+            }
             Frame::Tick(tick) => self.store.tick(tick),
         }
         self.last_frame_ms.set(steady_ms());
@@ -134,6 +149,9 @@ impl Client {
 
     /// The server of another build brings another page: load it once, and say so when that did not help.
     fn greet(self: &Rc<Self>, hello: &Hello) {
+        self.site.replace(hello.site.clone());
+        // Until its snapshot is here, what the store holds is of another stream.
+        self.whole.set(hello.resumed);
         if hello.version == LIVE_VERSION && hello.build == self.build {
             return;
         }
@@ -202,10 +220,15 @@ fn reconnect_wait(attempt: u32, random: f64) -> Duration {
     Duration::from_millis((whole * (1.0 - random / 2.0)) as u64)
 }
 
-fn stream_url() -> Option<String> {
+/// Asks for what came after a sequence. Names of sites need no escaping in an address.
+fn stream_query(after: LedgerSequence, site: &str) -> String {
+    format!("?after={}&site={site}", after.0)
+}
+
+fn stream_url(query: &str) -> Option<String> {
     let location = web_sys::window()?.location();
     let scheme = if location.protocol().ok()? == "https:" { "wss" } else { "ws" };
-    Some(format!("{scheme}://{}{STREAM_PATH}", location.host().ok()?))
+    Some(format!("{scheme}://{}{STREAM_PATH}{query}", location.host().ok()?))
 }
 
 /// Loads the page again unless this tab did so for this build already; true when the page is about to go.

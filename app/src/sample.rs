@@ -17,7 +17,8 @@ use kernel::wire::gateway::Connection;
 use kernel::wire::live::Snapshot;
 use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
-    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeView, TaskView, VehicleView,
+    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeStanding, NodeView, PeerView, TaskView,
+    VehicleView,
 };
 
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
@@ -88,6 +89,22 @@ pub(crate) fn task(id: &str) -> TaskView {
         ack_budget_ms: Millis::seconds(28),
         next_delivery_at: None,
     }
+}
+
+/// Three control nodes: one that runs, one that is silent, one that is lost.
+pub(crate) fn nodes() -> Vec<PeerView> {
+    let rows =
+        [("A", NodeStanding::Running, 1), ("B", NodeStanding::Silent, 2), ("C", NodeStanding::Lost, 0)];
+    let view = |(id, standing, tasks)| PeerView {
+        id: NodeId::try_new(id).unwrap(),
+        run: 1,
+        standing,
+        version: Some("0.1.0".to_owned()),
+        since: at(-60),
+        heard_at: Some(at(-61)),
+        tasks,
+    };
+    rows.map(view).to_vec()
 }
 
 pub(crate) fn snapshot() -> Snapshot {

@@ -64,7 +64,12 @@ impl Screen {
 
     /// Everything on the screen is a drill.
     pub(crate) fn is_drill(self) -> bool {
-        self.store.nodes.read().values().any(|node| node.drill)
+        self.store.node.read().drill
+    }
+
+    /// More control nodes than one ever took part, so it matters which is meant.
+    pub(crate) fn has_peers(self) -> bool {
+        self.store.peers.read().len() > 1
     }
 
     /// What is seen is what is: frames come.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use kernel::ids::{AlarmId, LedgerSequence, LiftId, NodeId, TaskId, VehicleId};
+use kernel::ids::{AlarmId, LedgerSequence, LiftId, TaskId, VehicleId};
 use kernel::plant::Plant;
 use kernel::wire::drill::DrillView;
 use kernel::wire::live::{Change, Delta, Snapshot, Tick};
@@ -13,11 +13,13 @@ use kernel::wire::view::{AlarmView, LiftView, NodeView, PeerView, TaskView, Vehi
 /// The newest state of each entity.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Site {
+    /// It holds everything of the ledger up to here.
     pub(crate) sequence: LedgerSequence,
     /// The server's clock at the newest frame.
     pub(crate) server_time: DateTime<Utc>,
     pub(crate) plant: Arc<Plant>,
-    pub(crate) nodes: BTreeMap<NodeId, NodeView>,
+    /// The one that serves: another one after a move.
+    pub(crate) node: NodeView,
     pub(crate) vehicles: BTreeMap<VehicleId, VehicleView>,
     pub(crate) lifts: BTreeMap<LiftId, LiftView>,
     pub(crate) tasks: BTreeMap<TaskId, TaskView>,
@@ -32,7 +34,7 @@ impl Site {
             sequence: snapshot.sequence,
             server_time: snapshot.server_time,
             plant: Arc::new(snapshot.plant),
-            nodes: BTreeMap::from([(snapshot.node.id.clone(), snapshot.node)]),
+            node: snapshot.node,
             vehicles: snapshot.vehicles.into_iter().map(|it| (it.id.clone(), it)).collect(),
             lifts: snapshot.lifts.into_iter().map(|it| (it.id.clone(), it)).collect(),
             tasks: snapshot.tasks.into_iter().map(|it| (it.id.clone(), it)).collect(),
@@ -57,9 +59,7 @@ impl Site {
 
     fn change(&mut self, change: Change) {
         match change {
-            Change::Node(view) => {
-                self.nodes.insert(view.id.clone(), view);
-            }
+            Change::Node(view) => self.node = view,
             Change::Vehicle(view) => {
                 self.vehicles.insert(view.id.clone(), view);
             }
@@ -118,6 +118,20 @@ mod tests {
         ]));
 
         assert_eq!(site, Site::new(later));
+    }
+
+    #[test]
+    fn a_site_that_goes_on_with_another_node_keeps_what_it_knows_and_names_that_node() {
+        let mut site = Site::new(sample::snapshot());
+        let mut moved = sample::snapshot();
+        moved.sequence = LedgerSequence(9);
+        moved.server_time = sample::at(5);
+        moved.node.id = kernel::ids::NodeId::try_new("B").unwrap();
+        moved.nodes = sample::nodes();
+
+        site.apply(delta(vec![Change::Node(moved.node.clone()), Change::Nodes(sample::nodes())]));
+
+        assert_eq!(site, Site::new(moved));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use kernel::ids::{AlarmId, LedgerSequence, LiftId, NodeId, TaskId, VehicleId};
+use kernel::ids::{AlarmId, LedgerSequence, LiftId, TaskId, VehicleId};
 use kernel::plant::Plant;
 use kernel::wire::drill::DrillView;
 use kernel::wire::live::{Delta, Snapshot, Tick};
@@ -27,7 +27,8 @@ pub(crate) struct Store {
     pub(crate) sequence: RwSignal<LedgerSequence>,
     /// The server's clock at the newest frame.
     pub(crate) server_time: RwSignal<DateTime<Utc>>,
-    pub(crate) nodes: RwSignal<BTreeMap<NodeId, NodeView>>,
+    /// The node that serves.
+    pub(crate) node: RwSignal<NodeView>,
     pub(crate) vehicles: RwSignal<Entities<VehicleId, VehicleView>>,
     pub(crate) lifts: RwSignal<Entities<LiftId, LiftView>>,
     pub(crate) tasks: RwSignal<Entities<TaskId, TaskView>>,
@@ -45,7 +46,7 @@ impl Store {
             plant: RwSignal::new(site.plant.clone()),
             sequence: RwSignal::new(site.sequence),
             server_time: RwSignal::new(site.server_time),
-            nodes: RwSignal::new(site.nodes.clone()),
+            node: RwSignal::new(site.node.clone()),
             vehicles: RwSignal::new(entities(&site.vehicles)),
             lifts: RwSignal::new(entities(&site.lifts)),
             tasks: RwSignal::new(entities(&site.tasks)),
@@ -56,7 +57,7 @@ impl Store {
         }
     }
 
-    /// Everything anew: after a reconnection, whatever was missed is in it.
+    /// Everything anew: whatever was missed is in it.
     pub(crate) fn replace(self, snapshot: Snapshot) {
         self.site.update_value(|site| *site = Site::new(snapshot));
         self.show();
@@ -77,7 +78,7 @@ impl Store {
             set_changed(self.plant, &site.plant);
             set_changed(self.sequence, &site.sequence);
             set_changed(self.server_time, &site.server_time);
-            set_changed(self.nodes, &site.nodes);
+            set_changed(self.node, &site.node);
             set_changed(self.drills, &site.drills);
             set_changed(self.peers, &site.peers);
             sync(self.vehicles, &site.vehicles);

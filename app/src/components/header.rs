@@ -6,6 +6,7 @@ use kernel::wire::view::Hearing;
 use leptos::prelude::*;
 
 use crate::boot::Canvas;
+use crate::components::nodes::{node_names, node_panel};
 use crate::i18n::Locale;
 use crate::live::Link;
 use crate::screen::Screen;
@@ -16,11 +17,12 @@ pub(crate) fn header(screen: Screen) -> impl IntoView {
         let plant = screen.store.plant.read();
         screen.locale.get().counts(plant.floors.len(), plant.lifts.len(), plant.vehicles.len())
     };
+    let nodes_opened = RwSignal::new(false);
     view! {
         <header class="head">
             <h1>{move || screen.store.plant.read().name.clone()}</h1>
             <p class="counts">{counts}</p>
-            {facts(screen)}
+            {facts(screen, nodes_opened)}
             {server_clock(screen)}
             <button type="button" class="switch" lang=move || screen.locale.get().other().code()
                 on:click=move |_| screen.locale.update(|it| *it = it.other())>
@@ -33,26 +35,26 @@ pub(crate) fn header(screen: Screen) -> impl IntoView {
                     Canvas::Night => screen.locale.get().to_day(),
                 }}
             </button>
+            {node_panel(screen, nodes_opened)}
         </header>
     }
 }
 
 /// What the serving node is connected to.
-fn facts(screen: Screen) -> impl IntoView {
-    let nodes = screen.store.nodes;
-    let names = move || nodes.read().keys().map(ToString::to_string).collect::<Vec<_>>().join(" · ");
-    let broker_ok = move || nodes.read().values().all(|node| node.broker_connected);
-    let ledger_ok = move || nodes.read().values().all(|node| node.ledger_writable);
+fn facts(screen: Screen, nodes_opened: RwSignal<bool>) -> impl IntoView {
+    let node = screen.store.node;
+    let broker_ok = move || node.read().broker_connected;
+    let ledger_ok = move || node.read().ledger_writable;
     let heard = Memo::new(move |_| gateways_heard(screen));
-    let rejected = move || nodes.read().values().map(|node| node.messages_rejected).sum::<u64>();
-    let last_rejection = move || nodes.read().values().find_map(|node| node.last_rejection.clone());
+    let rejected = move || node.read().messages_rejected;
+    let last_rejection = move || node.read().last_rejection.clone();
     let word = move |ok: bool, bad: fn(Locale) -> &'static str| {
         let locale = screen.locale.get();
         if ok { locale.ok() } else { bad(locale) }
     };
     view! {
         <dl class="facts">
-            <div><dt>{screen.text(Locale::node)}</dt><dd>{names}</dd></div>
+            <div class="nodes"><dt>{screen.text(Locale::node)}</dt><dd>{node_names(screen, nodes_opened)}</dd></div>
             <div class:bad=move || !ledger_ok()>
                 <dt>{screen.text(Locale::ledger)}</dt>
                 <dd>{move || word(ledger_ok(), Locale::ledger_closed)}</dd>
@@ -92,6 +94,7 @@ fn server_clock(screen: Screen) -> impl IntoView {
             <span class="link-state"><span class="link-dot" aria-hidden="true"></span>{state}</span>
             <span class="hidden-label">{screen.text(Locale::server_clock)}</span>
             <time>{time}</time>
+            <span class="zone">{move || screen.clock.zone()}</span>
         </p>
     }
 }

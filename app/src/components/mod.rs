@@ -7,6 +7,7 @@ pub(crate) mod header;
 pub(crate) mod icon;
 pub(crate) mod lift_panel;
 pub(crate) mod lift_sign;
+pub(crate) mod nodes;
 pub(crate) mod section;
 pub(crate) mod tasks;
 pub(crate) mod vehicle_sign;

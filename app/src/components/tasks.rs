@@ -10,6 +10,7 @@ use leptos::prelude::*;
 
 use crate::components::budget;
 use crate::components::icon::task_icon;
+use crate::components::nodes::claimant;
 use crate::i18n::Locale;
 use crate::screen::Screen;
 
@@ -42,6 +43,7 @@ pub(crate) fn task_table(screen: Screen) -> impl IntoView {
                     <thead><tr>
                         <th scope="col">{screen.text(Locale::task)}</th>
                         <th scope="col">{screen.text(Locale::vehicle)}</th>
+                        <th scope="col" hidden=move || !screen.has_peers()>{screen.text(Locale::claimed_by)}</th>
                         <th scope="col">{screen.text(Locale::way)}</th>
                         <th scope="col">{screen.text(Locale::state_of_task)}</th>
                         <th scope="col">{screen.text(Locale::known)}</th>
@@ -90,10 +92,13 @@ fn cells(screen: Screen, task: TaskView) -> impl IntoView {
     };
     let icon = task_icon(&task.state);
     let (state, knowledge, since) = (task.state.clone(), task.knowledge, task.since);
-    let (for_now, for_budget) = (task.clone(), task.clone());
+    let (for_now, for_budget, claimed_by) = (task.clone(), task.clone(), task.claimed_by.clone());
     view! {
         <th scope="row">{task.id.to_string()}</th>
         <td>{move || vehicle.clone().unwrap_or_else(|| screen.locale.get().no_vehicle().to_owned())}</td>
+        <td class="claim" hidden=move || !screen.has_peers()>
+            {move || claimed_by.as_ref().map(|id| claimant(screen, id))}
+        </td>
         <td>{format!("{} → {}", task.from, task.to)}</td>
         <td><span class=format!("state {state_class}")>
             {icon}
@@ -139,21 +144,17 @@ fn next_delivery(screen: Screen, task: &TaskView) -> Option<String> {
     Some(locale.next_in(&locale.span(seconds)))
 }
 
-/// The bar runs while an acknowledgement is due; afterwards there is nothing to wait for.
+/// The bar runs while an acknowledgement is due; afterwards there is nothing to wait for. Of a suspended task the timers
+/// are frozen, and so is the bar.
 fn budget_cell(screen: Screen, task: &TaskView) -> Option<impl IntoView + use<>> {
     let waits = match &task.state {
         TaskState::Issued { .. } => true,
-        TaskState::Suspended { cause, .. } => *cause == SuspendCause::Link,
         TaskState::Created
         | TaskState::Acknowledged { .. }
         | TaskState::Executing { .. }
-        | TaskState::Completed
-        | TaskState::Failed { .. }
-        | TaskState::Withdrawn { .. } => false,
+        | TaskState::Suspended { .. } => false,
+        TaskState::Completed | TaskState::Failed { .. } | TaskState::Withdrawn { .. } => return None,
     };
-    if task.state.is_terminal() {
-        return None;
-    }
     let locale = screen.locale.get();
     let used_ms = if waits { screen.clock.ms_since(task.since).unwrap_or(0) } else { 0 };
     let label = locale.used_of(&locale.span(used_ms / 1000), &locale.span(task.ack_budget_ms.0 / 1000));

@@ -21,6 +21,12 @@ texts! {
     pages: "页面", "Pages";
     overview: "总览", "Overview";
     node: "控制节点", "control";
+    nodes: "控制节点", "Control nodes";
+    this_page: "本页", "this page";
+    last_beat: "最近心跳", "last heard";
+    claimed_tasks: "承担任务", "tasks";
+    claimed_by: "承担节点", "claimed by";
+    version: "版本", "version";
     ledger: "台账", "ledger";
     ledger_closed: "不可写", "not writable";
     broker: "消息代理", "broker";
@@ -149,6 +155,14 @@ impl Locale {
         match self {
             Self::ZhCn => format!("进行中 {n_open} · 已结束 {n_ended}"),
             Self::En => format!("{n_open} open · {n_ended} ended"),
+        }
+    }
+
+    pub(crate) fn node_tasks(self, n: u32) -> String {
+        match (self, n) {
+            (Self::ZhCn, n) => format!("{n} 项任务"),
+            (Self::En, 1) => "1 task".to_owned(),
+            (Self::En, n) => format!("{n} tasks"),
         }
     }
 

@@ -6,7 +6,7 @@ use kernel::task::{SuspendCause, TaskState};
 use kernel::wire::gateway::{Connection, GatewayRefusal, Verdict};
 use kernel::wire::ledger::SessionPhase;
 use kernel::wire::vehicle::WorkState;
-use kernel::wire::view::{Activity, Knowledge};
+use kernel::wire::view::{Activity, Knowledge, NodeStanding};
 
 use super::Locale;
 
@@ -94,6 +94,31 @@ impl Locale {
             LiftMode::Fire => self.pick("消防", "fire service"),
             LiftMode::Maintenance => self.pick("检修", "maintenance"),
             LiftMode::Emergency => self.pick("急停", "emergency stop"),
+        }
+    }
+
+    pub(crate) fn node_standing(self, standing: NodeStanding) -> &'static str {
+        match standing {
+            NodeStanding::Running => self.pick("运行中", "running"),
+            NodeStanding::Silent => self.pick("失联", "silent"),
+            NodeStanding::Stopped => self.pick("已停止", "stopped"),
+            NodeStanding::Lost => self.pick("已失效", "lost"),
+        }
+    }
+
+    /// What follows from a standing; empty when nothing does.
+    pub(crate) fn node_standing_meaning(self, standing: NodeStanding) -> &'static str {
+        match standing {
+            NodeStanding::Running => "",
+            NodeStanding::Silent => {
+                self.pick("若持续失联,其任务将由其他节点接管", "if it stays so, others take over its tasks")
+            }
+            NodeStanding::Stopped => {
+                self.pick("正常退出,任务已交出", "ended in good order, tasks handed over")
+            }
+            NodeStanding::Lost => {
+                self.pick("判定为失效,其任务由其他节点接管", "taken for dead, others take over its tasks")
+            }
         }
     }
 

@@ -8,15 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use kernel::ids::{DrillId, LedgerSequence, LiftId, OrderId, TaskId, VehicleId};
+use kernel::ids::{DrillId, LedgerSequence, LiftId, NodeId, OrderId, TaskId, VehicleId};
 use kernel::plant::Plant;
 use kernel::wire::drill::DrillView;
-use kernel::wire::live::{Change, Delta, ENDED_TASKS_SHOWN, Snapshot};
-use kernel::wire::view::{AlarmView, LiftView, NodeView, OrderView, TaskView, VehicleView};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use kernel::wire::ledger::Entry;
+use kernel::wire::live::{Change, ENDED_TASKS_SHOWN, Snapshot};
+use kernel::wire::view::{AlarmView, LiftView, NodeView, OrderView, PeerView, TaskView, VehicleView};
+use tokio::sync::{Semaphore, watch};
 
+use super::follower::{Cursor, Follower};
 use super::kept::Kept;
-use super::shown::{Pace, Revision, Shown};
+use super::shown::{Revision, Shown};
+use super::site_id;
 
 pub use super::kept::{ENDED_ORDERS_KEPT, Listed};
 
@@ -46,9 +49,10 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct State {
-    sequence: LedgerSequence,
-    shown: Shown,
+pub(super) struct State {
+    /// Names the site, its plant and its ledger; none before the ledger's first entry is known.
+    site_id: Option<String>,
+    pub(super) shown: Shown,
     orders: Kept<OrderId, OrderView>,
     tasks: Kept<TaskId, TaskView>,
     /// Ended tasks that browsers still show, the oldest first.
@@ -59,7 +63,7 @@ impl Hub {
     /// A hub that knows the plant and nothing of its state.
     pub fn new(plant: Arc<Plant>, node: NodeView) -> Self {
         let state = State {
-            sequence: LedgerSequence(0),
+            site_id: None,
             shown: Shown::new(node),
             orders: Kept::new(),
             tasks: Kept::new(),
@@ -70,22 +74,38 @@ impl Hub {
         Self { inner: Arc::new(Inner { plant, state: Mutex::new(state), changed, clients }) }
     }
 
-    /// Takes the newest state of one entity.
-    pub fn show(&self, change: Change) {
+    /// Takes the newest states of entities, as they are when the ledger is applied up to `sequence`. All at once: no
+    /// browser gets a state without the sequence that it belongs to.
+    pub fn show_at(&self, sequence: LedgerSequence, changes: Vec<Change>) {
         let mut state = self.state();
-        state.show(change);
+        state.shown.ledger_at(sequence);
+        for change in changes {
+            state.show(change);
+        }
         let revision = state.shown.revision();
         drop(state);
         self.inner.changed.send_replace(revision);
     }
 
-    /// The ledger stands here.
-    pub fn ledger_at(&self, sequence: LedgerSequence) {
-        self.state().sequence = sequence;
+    /// Takes the newest state of one entity, which changed without the ledger.
+    pub fn show(&self, change: Change) {
+        self.show_at(self.sequence(), vec![change]);
+    }
+
+    /// Takes notice of which ledger it is; entries after the first tell nothing.
+    pub fn know_ledger(&self, entries: &[Entry]) {
+        if let Some(first) = entries.first().filter(|it| it.sequence == LedgerSequence(1)) {
+            self.state().site_id = site_id::of(&self.inner.plant, first);
+        }
+    }
+
+    /// Names the site, its plant and its ledger; none before the ledger's first entry is known.
+    pub fn site_id(&self) -> Option<String> {
+        self.state().site_id.clone()
     }
 
     /// A lock that is never held across an await. A panic while it was held leaves views, each whole by itself.
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,12 +116,22 @@ impl Hub {
 
     /// Where the ledger stands.
     pub fn sequence(&self) -> LedgerSequence {
-        self.state().sequence
+        self.state().shown.sequence()
     }
 
     /// The node that serves.
     pub fn node(&self) -> NodeView {
         self.state().shown.node.clone()
+    }
+
+    /// All control nodes that ever took part, by name.
+    pub fn nodes(&self) -> Vec<PeerView> {
+        self.state().shown.nodes.clone()
+    }
+
+    /// A control node.
+    pub fn peer(&self, id: &NodeId) -> Option<PeerView> {
+        self.state().shown.nodes.iter().find(|it| it.id == *id).cloned()
     }
 
     /// All vehicles, by name.
@@ -179,6 +209,20 @@ impl Hub {
         self.shown_within(bound, |hub| hub.order(id)).await
     }
 
+    /// Waits until the ledger is applied as far as a browser knows it, at most `bound`. Tells whether it is, and whether it
+    /// is the ledger that the browser followed.
+    pub(super) async fn reaches(&self, cursor: &Cursor, bound: Duration) -> bool {
+        let look = |hub: &Self| {
+            let state = hub.state();
+            match &state.site_id {
+                Some(site) if *site != cursor.site => Some(false),
+                Some(_) if state.shown.sequence() >= cursor.after => Some(true),
+                Some(_) | None => None,
+            }
+        };
+        self.shown_within(bound, look).await.unwrap_or(false)
+    }
+
     async fn shown_within<V>(&self, bound: Duration, look: impl Fn(&Self) -> Option<V>) -> Option<V> {
         let mut changed = self.inner.changed.subscribe();
         let shown = async {
@@ -203,7 +247,7 @@ impl Hub {
     pub fn follow(&self) -> Option<Follower> {
         let permit = Arc::clone(&self.inner.clients).try_acquire_owned().ok()?;
         let changed = self.inner.changed.subscribe();
-        Some(Follower { hub: self.clone(), changed, seen: 0, seen_paced: 0, _permit: permit })
+        Some(Follower::new(self.clone(), changed, permit))
     }
 }
 
@@ -254,11 +298,11 @@ impl State {
         alarms
     }
 
-    fn snapshot(&self, plant: &Plant, server_time: DateTime<Utc>) -> Snapshot {
+    pub(super) fn snapshot(&self, plant: &Plant, server_time: DateTime<Utc>) -> Snapshot {
         let mut tasks: Vec<TaskView> = self.shown.tasks.values().cloned().collect();
         tasks.sort_by(|a, b| (b.since, &b.id).cmp(&(a.since, &a.id)));
         Snapshot {
-            sequence: self.sequence,
+            sequence: self.shown.sequence(),
             server_time,
             plant: plant.clone(),
             node: self.shown.node.clone(),
@@ -272,86 +316,5 @@ impl State {
     }
 }
 
-/// One browser's place in the stream of changes.
-#[derive(Debug)]
-pub struct Follower {
-    hub: Hub,
-    changed: watch::Receiver<Revision>,
-    seen: Revision,
-    seen_paced: Revision,
-    _permit: OwnedSemaphorePermit,
-}
-
-/// What a browser needs next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Update {
-    /// The newest state of each entity that changed.
-    Delta(Delta),
-    /// It was away for too long: everything.
-    Snapshot(Box<Snapshot>),
-}
-
-/// Which changes are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// Alarms, tasks, the node.
-    AtOnce,
-    /// Vehicles and lifts too.
-    All,
-}
-
-impl Follower {
-    /// Everything, from which deltas go on.
-    pub fn snapshot(&mut self, server_time: DateTime<Utc>) -> Snapshot {
-        let state = self.hub.state();
-        self.seen = state.shown.revision();
-        self.seen_paced = self.seen;
-        state.snapshot(&self.hub.inner.plant, server_time)
-    }
-
-    /// Waits until something changed that was not taken yet.
-    pub async fn changed(&mut self, due: Due) {
-        loop {
-            // Marked as seen before the look, so that a change in between is not missed.
-            self.changed.borrow_and_update();
-            if self.is_behind(due) {
-                return;
-            }
-            if self.changed.changed().await.is_err() {
-                // The hub lives as long as this follower does.
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-
-    fn is_behind(&self, due: Due) -> bool {
-        let state = self.hub.state();
-        let at_once = state.shown.has_since(Pace::AtOnce, self.seen);
-        let paced = due == Due::All && state.shown.has_since(Pace::Paced, self.seen_paced);
-        at_once || paced
-    }
-
-    /// Takes what is due; none when nothing changed.
-    pub fn take(&mut self, due: Due, server_time: DateTime<Utc>) -> Option<Update> {
-        let state = self.hub.state();
-        let at_once = state.shown.since(Pace::AtOnce, self.seen);
-        let paced = match due {
-            Due::AtOnce => Some(Vec::new()),
-            Due::All => state.shown.since(Pace::Paced, self.seen_paced),
-        };
-        let (Some(mut changes), Some(paced)) = (at_once, paced) else {
-            drop(state);
-            return Some(Update::Snapshot(Box::new(self.snapshot(server_time))));
-        };
-        self.seen = state.shown.revision();
-        if due == Due::All {
-            self.seen_paced = self.seen;
-        }
-        changes.extend(paced);
-        let sequence = state.sequence;
-        (!changes.is_empty()).then_some(Update::Delta(Delta { sequence, server_time, changes }))
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

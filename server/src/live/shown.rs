@@ -4,10 +4,14 @@
 //! browser remembers the revision up to which it was served; what it lacks is the rest of the log. So conflation
 //! needs no queue per browser: a slow one costs nothing but its two numbers, and gets the newest states whenever
 //! it comes back. Of entities that are gone the log keeps [`GONE_KEPT`]; whoever is further behind gets everything.
+//!
+//! Revisions are this node's own. For browsers that come from another node each change is noted with the ledger's
+//! sequence at which it was shown, at or after the entry that caused it: what was noted later than a sequence is all
+//! that can have changed in the ledger since, and at worst a little more.
 
 use std::collections::BTreeMap;
 
-use kernel::ids::{AlarmId, LiftId, TaskId, VehicleId};
+use kernel::ids::{AlarmId, LedgerSequence, LiftId, TaskId, VehicleId};
 use kernel::wire::drill::DrillView;
 use kernel::wire::live::Change;
 use kernel::wire::view::{AlarmView, LiftView, NodeView, PeerView, TaskView, VehicleView};
@@ -49,6 +53,10 @@ pub(super) struct Shown {
     pub(super) alarms: BTreeMap<AlarmId, AlarmView>,
     pub(super) drills: Vec<DrillView>,
     pub(super) nodes: Vec<PeerView>,
+    /// The ledger is applied up to here.
+    sequence: LedgerSequence,
+    /// Where the ledger stood when this began: what changed before is not known one by one. None before the first.
+    begun: Option<LedgerSequence>,
     revision: Revision,
     at_once: Log,
     paced: Log,
@@ -57,11 +65,19 @@ pub(super) struct Shown {
 /// Entities by the revision of their last change.
 #[derive(Debug, Default)]
 struct Log {
-    by_revision: BTreeMap<Revision, (Key, Presence)>,
+    by_revision: BTreeMap<Revision, Noted>,
     by_key: BTreeMap<Key, Revision>,
     gone: usize,
     /// Tombstones up to here were dropped.
-    horizon: Revision,
+    horizon: (Revision, LedgerSequence),
+}
+
+#[derive(Clone, Debug)]
+struct Noted {
+    key: Key,
+    presence: Presence,
+    /// Where the ledger stood.
+    sequence: LedgerSequence,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +96,8 @@ impl Shown {
             alarms: BTreeMap::new(),
             drills: Vec::new(),
             nodes: Vec::new(),
+            sequence: LedgerSequence(0),
+            begun: None,
             revision: 0,
             at_once: Log::default(),
             paced: Log::default(),
@@ -89,6 +107,17 @@ impl Shown {
     /// The last revision.
     pub(super) fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// The ledger is applied up to here: what is put from now on is of then.
+    pub(super) fn ledger_at(&mut self, sequence: LedgerSequence) {
+        self.sequence = sequence;
+        self.begun.get_or_insert(sequence);
+    }
+
+    /// Where the ledger stands.
+    pub(super) fn sequence(&self) -> LedgerSequence {
+        self.sequence
     }
 
     pub(super) fn put_node(&mut self, view: NodeView) {
@@ -154,8 +183,8 @@ impl Shown {
 
     fn note(&mut self, pace: Pace, key: Key, presence: Presence) {
         self.revision += 1;
-        let revision = self.revision;
-        self.log_mut(pace).note(revision, key, presence);
+        let (revision, sequence) = (self.revision, self.sequence);
+        self.log_mut(pace).note(revision, Noted { key, presence, sequence });
     }
 
     fn log_mut(&mut self, pace: Pace) -> &mut Log {
@@ -176,11 +205,31 @@ impl Shown {
     /// that only everything helps.
     pub(super) fn since(&self, pace: Pace, seen: Revision) -> Option<Vec<Change>> {
         let log = self.log(pace);
-        if seen < log.horizon {
+        if seen < log.horizon.0 {
             return None;
         }
         let newer = log.by_revision.range(seen.saturating_add(1)..);
-        Some(newer.filter_map(|(_, (key, presence))| self.change(key, *presence)).collect())
+        Some(newer.filter_map(|(_, noted)| self.change(noted)).collect())
+    }
+
+    /// What a browser lacks that holds everything of the ledger up to `after`, and knows nothing of what this node
+    /// hears; none when that cannot be told.
+    pub(super) fn after(&self, after: LedgerSequence) -> Option<Vec<Change>> {
+        let known_from = self.begun?.max(self.at_once.horizon.1);
+        if after < known_from || after > self.sequence {
+            return None;
+        }
+        let is_due = |noted: &&Noted| match &noted.key {
+            // They follow whole.
+            Key::Node | Key::Nodes | Key::Vehicle(_) | Key::Lift(_) => false,
+            Key::Task(id) => noted.sequence > after || self.tasks.get(id).is_some_and(is_heard),
+            Key::Alarm(_) | Key::Drills => noted.sequence > after,
+        };
+        let mut changes = vec![Change::Node(self.node.clone()), Change::Nodes(self.nodes.clone())];
+        changes.extend(self.at_once.by_revision.values().filter(is_due).filter_map(|it| self.change(it)));
+        changes.extend(self.vehicles.values().cloned().map(Change::Vehicle));
+        changes.extend(self.lifts.values().cloned().map(Change::Lift));
+        Some(changes)
     }
 
     /// Whether something changed after `seen`.
@@ -188,8 +237,8 @@ impl Shown {
         self.log(pace).by_revision.last_key_value().is_some_and(|(last, _)| *last > seen)
     }
 
-    fn change(&self, key: &Key, presence: Presence) -> Option<Change> {
-        match (key, presence) {
+    fn change(&self, noted: &Noted) -> Option<Change> {
+        match (&noted.key, noted.presence) {
             (Key::Task(id), Presence::Gone) => Some(Change::TaskForgotten(id.clone())),
             (Key::Alarm(id), Presence::Gone) => Some(Change::AlarmGone(id.clone())),
             (Key::Node, _) => Some(Change::Node(self.node.clone())),
@@ -203,6 +252,11 @@ impl Shown {
     }
 }
 
+/// Whether a task's view rests on what a node hears of its vehicle, beside the ledger.
+fn is_heard(task: &TaskView) -> bool {
+    task.vehicle.is_some() && !task.state.is_terminal()
+}
+
 /// Stores the newest state and tells whether it differs.
 fn put<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, V>, key: K, view: V) -> bool {
     if map.get(&key) == Some(&view) {
@@ -213,29 +267,29 @@ fn put<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, V>, key: K, view: V) -> bool 
 }
 
 impl Log {
-    fn note(&mut self, revision: Revision, key: Key, presence: Presence) {
-        if let Some(earlier) = self.by_key.insert(key.clone(), revision)
-            && let Some((_, Presence::Gone)) = self.by_revision.remove(&earlier)
+    fn note(&mut self, revision: Revision, noted: Noted) {
+        if let Some(earlier) = self.by_key.insert(noted.key.clone(), revision)
+            && let Some(Noted { presence: Presence::Gone, .. }) = self.by_revision.remove(&earlier)
         {
             self.gone -= 1;
         }
-        self.by_revision.insert(revision, (key, presence));
-        if presence == Presence::Gone {
+        if noted.presence == Presence::Gone {
             self.gone += 1;
-            self.drop_oldest_gone();
         }
+        self.by_revision.insert(revision, noted);
+        self.drop_oldest_gone();
     }
 
     fn drop_oldest_gone(&mut self) {
         if self.gone <= GONE_KEPT {
             return;
         }
-        let oldest = self.by_revision.iter().find(|(_, (_, presence))| *presence == Presence::Gone);
-        if let Some((revision, (key, _))) = oldest.map(|(revision, it)| (*revision, it.clone())) {
+        let oldest = self.by_revision.iter().find(|(_, noted)| noted.presence == Presence::Gone);
+        if let Some((revision, noted)) = oldest.map(|(revision, it)| (*revision, it.clone())) {
             self.by_revision.remove(&revision);
-            self.by_key.remove(&key);
+            self.by_key.remove(&noted.key);
             self.gone -= 1;
-            self.horizon = revision;
+            self.horizon = (revision, noted.sequence);
         }
     }
 }

@@ -216,6 +216,9 @@ impl Running {
     }
 
     fn handle(&mut self, event: Event) {
+        if let Event::Appended { entries, .. } | Event::Followed { entries } = &event {
+            self.hub.know_ledger(entries);
+        }
         self.machine.handle(event, clock::now());
         self.perform();
     }
@@ -262,6 +265,7 @@ impl Running {
     }
 
     fn perform(&mut self) {
+        let mut changes = Vec::new();
         while let Some(effect) = self.machine.poll_effect() {
             match effect {
                 Effect::Append { batch, records, guards } => self.ledger.append(batch, records, guards),
@@ -293,10 +297,10 @@ impl Running {
                     let topic = Topic::ControlBeat(self.node.clone());
                     self.send(&topic, beat, Road::Fast);
                 }
-                Effect::Show(change) => self.hub.show(change),
+                Effect::Show(change) => changes.push(change),
             }
         }
-        self.hub.ledger_at(self.machine.book().sequence);
+        self.hub.show_at(self.machine.book().sequence, changes);
     }
 
     fn acquire_lease(&self, lift: LiftId, nonce: LeaseNonce, epoch: u32, floor: u64) {
@@ -340,7 +344,7 @@ impl Running {
 
 /// Reads the whole ledger into a new machine.
 async fn restore(shell: &ControlShell) -> anyhow::Result<Control> {
-    let ControlShell { journal, node, plant, levers, .. } = shell;
+    let ControlShell { journal, node, plant, levers, hub, .. } = shell;
     let config = NodeConfig { node: node.clone(), drill: levers.is_some() };
     let mut machine = Control::new(config, plant.clone());
     let mut after = LedgerSequence::default();
@@ -348,6 +352,7 @@ async fn restore(shell: &ControlShell) -> anyhow::Result<Control> {
         let page = journal.entries_after(after, RESTORE_PAGE).await.context("the ledger cannot be read")?;
         let Some(last) = page.last() else { break };
         after = last.sequence;
+        hub.know_ledger(&page);
         for entry in &page {
             machine.restore(entry).map_err(|reason| {
                 anyhow::anyhow!("entry {} of the ledger does not fit: {reason}", entry.sequence)

@@ -1,5 +1,7 @@
 //! The live stream over real websockets.
 
+mod resume;
+
 use futures_util::{SinkExt, StreamExt};
 use kernel::alarm::AlarmKind;
 use kernel::ids::{AlarmId, LedgerSequence};
@@ -41,7 +43,7 @@ impl Browser {
         match (self.frame().await, self.frame().await) {
             (Some(Frame::Hello(hello)), Some(Frame::Snapshot(snapshot))) => {
                 assert_eq!(hello.version, LIVE_VERSION);
-                assert_eq!(hello.node.as_str(), "A");
+                assert_eq!((hello.node.as_str(), hello.resumed), ("A", false));
                 *snapshot
             }
             other => panic!("{other:?}"),
@@ -63,8 +65,7 @@ impl Browser {
 #[tokio::test]
 async fn a_browser_gets_everything_and_then_what_changes_in_both_codecs() {
     let web = Web::start(Control::Accepts).await;
-    web.hub.ledger_at(LedgerSequence(7));
-    web.hub.show(Change::Vehicle(vehicle(80)));
+    web.hub.show_at(LedgerSequence(7), vec![Change::Vehicle(vehicle(80))]);
     for codec in ["", "?codec=postcard", "?codec=json"] {
         let mut browser = Browser::open(&web, codec).await;
         let snapshot = browser.begin().await;

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use kernel::task::TaskState;
 use kernel::wire::live::Change;
-use kernel::wire::view::Hearing;
+use kernel::wire::view::{Hearing, NodeStanding};
 use serde_json::Value;
 
-use crate::web::{Control, Web, lift, nth_order, nth_task, vehicle};
+use crate::web::{Control, Web, lift, nth_order, nth_task, peer, vehicle};
 
 #[test]
 fn openapi_is_current() {
@@ -28,14 +28,21 @@ fn openapi_is_current() {
 #[tokio::test]
 async fn every_documented_address_answers() {
     let web = Web::start(Control::Accepts).await;
+    web.hub.show(Change::Nodes(vec![peer("A", NodeStanding::Running, 1)]));
     web.hub.show(Change::Vehicle(vehicle(80)));
     web.hub.show(Change::Lift(lift(Hearing::Heard)));
     web.hub.show(Change::Order(nth_order(1, TaskState::Created)));
     web.hub.show(Change::Task(nth_task(1, TaskState::Created)));
     let document = web.read("/openapi.json").await;
     assert_eq!(document, serde_json::from_str::<Value>(&server::http::openapi_document().unwrap()).unwrap());
-    let names =
-        [("{order}", "A-1"), ("{task}", "T-1"), ("{vehicle}", "V01"), ("{lift}", "L1"), ("{drill}", "D-1")];
+    let names = [
+        ("{order}", "A-1"),
+        ("{task}", "T-1"),
+        ("{vehicle}", "V01"),
+        ("{lift}", "L1"),
+        ("{node}", "A"),
+        ("{drill}", "D-1"),
+    ];
     let paths = document["paths"].as_object().unwrap();
     assert!(paths.len() >= 13, "{:?}", paths.keys());
     let mut names_seen = BTreeSet::new();

@@ -6,12 +6,12 @@ use std::io::Write;
 
 use kernel::task::TaskState;
 use kernel::wire::live::Change;
-use kernel::wire::view::{Hearing, NodeView};
+use kernel::wire::view::{Hearing, NodeStanding, NodeView};
 use reqwest::header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HOST, LAST_MODIFIED};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use crate::web::{Control, Web, client, lift, node, nth_order, nth_task, vehicle};
+use crate::web::{Control, Web, client, lift, node, nth_order, nth_task, peer, vehicle};
 
 const ORDER: &str = r#"{"from":"A31","to":"A11"}"#;
 
@@ -103,13 +103,34 @@ async fn single_things_are_read_by_name() {
     assert_eq!(web.read("/api/v1/lifts").await[0]["id"], "L1");
     assert_eq!(web.read("/api/v1/alarms").await, json!([]));
     assert_eq!(web.read("/api/v1/site").await["stations"]["A31"]["point"], "P1");
-    for path in ["orders/X", "tasks/X", "vehicles/V02", "lifts/L%209", "vehicles/%FF"] {
+    for path in ["orders/X", "tasks/X", "vehicles/V02", "lifts/L%209", "nodes/A", "vehicles/%FF"] {
         let response = web.get(&format!("/api/v1/{path}")).await;
         let status = response.status().as_u16();
         assert!(status == 404 || path.ends_with("%FF") && status == 400, "{path}: {status}");
         let code = if status == 404 { "not_found" } else { "bad_request" };
         problem(response, status, code, path).await;
     }
+}
+
+#[tokio::test]
+async fn control_nodes_are_listed_and_read_by_name() {
+    let web = Web::start(Control::Accepts).await;
+    assert_eq!(web.read("/api/v1/nodes").await, json!([]), "before the ledger tells of any");
+    let nodes = vec![peer("A", NodeStanding::Running, 3), peer("B", NodeStanding::Lost, 0)];
+    web.hub.show(Change::Nodes(nodes));
+    let lost = json!({
+        "id": "B", "run": 1, "standing": "lost", "version": "0.1.0", "since": "2026-11-30T06:26:40Z",
+        "heardAt": "2026-11-30T06:26:41Z", "tasks": 0
+    });
+    let listed = web.read("/api/v1/nodes").await;
+    assert_eq!(
+        (&listed[0]["id"], &listed[0]["standing"], &listed[0]["tasks"]),
+        (&json!("A"), &json!("running"), &json!(3))
+    );
+    assert_eq!(listed[1], lost);
+    assert_eq!(web.read("/api/v1/nodes/B").await, lost);
+    let body = problem(web.get("/api/v1/nodes/C").await, 404, "not_found", "C").await;
+    assert!(body["detail"].as_str().unwrap().contains("GET /api/v1/nodes lists"), "{body}");
 }
 
 #[tokio::test]
@@ -127,6 +148,9 @@ async fn addresses_and_methods_that_do_not_exist_are_problems() {
         (Method::POST, "/", 405, "method_not_allowed"),
         (Method::GET, "/api/v1/stream", 400, "websocket_expected"),
         (Method::GET, "/api/v1/stream?codec=xml", 400, "invalid_query"),
+        (Method::GET, "/api/v1/stream?after=7", 400, "invalid_query"),
+        (Method::GET, "/api/v1/stream?site=test", 400, "invalid_query"),
+        (Method::GET, "/api/v1/stream?after=-1&site=test", 400, "invalid_query"),
     ];
     for (method, path, status, code) in rows {
         let what = format!("{method} {path}");

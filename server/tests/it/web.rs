@@ -22,7 +22,8 @@ use kernel::wire::live::Change;
 use kernel::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder};
 use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
-    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeView, OrderView, TaskView, VehicleView,
+    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeStanding, NodeView, OrderView, PeerView, TaskView,
+    VehicleView,
 };
 use server::http::{AppState, bind, serve};
 use server::lease::{LeaseStore, Timing};
@@ -64,7 +65,13 @@ pub(crate) struct Web {
 
 impl Web {
     pub(crate) async fn start(control: Control) -> Self {
-        let hub = Hub::new(Arc::new(plant()), node());
+        Self::start_node("A", control).await
+    }
+
+    /// A node of that name; all nodes have the same plant.
+    pub(crate) async fn start_node(name: &str, control: Control) -> Self {
+        let node = NodeView { id: NodeId::try_new(name).unwrap(), ..node() };
+        let hub = Hub::new(Arc::new(plant()), node);
         let (handle, requests) = ControlHandle::new();
         let stored = Arc::default();
         tokio::spawn(answer(control, requests, hub.clone(), Arc::clone(&stored)));
@@ -252,6 +259,19 @@ pub(crate) fn alarm(name: &str, kind: AlarmKind) -> AlarmView {
         priority: kind.priority(),
         detail: "seen".to_owned(),
         raised_at: at(0),
+    }
+}
+
+/// A control node as the ledger tells of it.
+pub(crate) fn peer(name: &str, standing: NodeStanding, tasks: u32) -> PeerView {
+    PeerView {
+        id: NodeId::try_new(name).unwrap(),
+        run: 1,
+        standing,
+        version: Some("0.1.0".to_owned()),
+        since: at(0),
+        heard_at: Some(at(1)),
+        tasks,
     }
 }
 

@@ -3,6 +3,7 @@
 pub(in crate::http) mod alarms;
 pub(in crate::http) mod drills;
 pub(in crate::http) mod lifts;
+pub(in crate::http) mod nodes;
 pub(in crate::http) mod orders;
 pub(in crate::http) mod site;
 pub(in crate::http) mod stream;
@@ -26,6 +27,8 @@ pub(in crate::http) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(vehicles::read))
         .routes(routes!(lifts::list))
         .routes(routes!(lifts::read))
+        .routes(routes!(nodes::list))
+        .routes(routes!(nodes::read))
         .routes(routes!(alarms::list))
         .routes(routes!(drills::list, drills::start))
         .routes(routes!(drills::read, drills::end))

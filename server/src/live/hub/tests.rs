@@ -10,14 +10,19 @@ use kernel::timing::LinkBudget;
 use kernel::wire::rest::TransportOrder;
 use kernel::wire::view::{Activity, Knowledge};
 
+use super::super::follower::{Due, Update};
 use super::super::shown::GONE_KEPT;
 use super::*;
 
-fn at(second: usize) -> DateTime<Utc> {
+pub(in crate::live) fn at(second: usize) -> DateTime<Utc> {
     DateTime::from_timestamp(1_796_020_000 + i64::try_from(second).unwrap(), 0).unwrap()
 }
 
-fn hub() -> Hub {
+pub(in crate::live) fn hub() -> Hub {
+    hub_of("A")
+}
+
+pub(in crate::live) fn hub_of(node: &str) -> Hub {
     let plant = Plant {
         site: SiteId::try_new("test").unwrap(),
         name: String::new(),
@@ -33,7 +38,7 @@ fn hub() -> Hub {
         gateways: vec![],
         link_budget: LinkBudget::REPORTED,
     };
-    let id = NodeId::try_new("A").unwrap();
+    let id = NodeId::try_new(node).unwrap();
     let node = NodeView {
         id,
         broker_connected: true,
@@ -45,7 +50,7 @@ fn hub() -> Hub {
     Hub::new(Arc::new(plant), node)
 }
 
-fn alarm(n: usize) -> AlarmView {
+pub(in crate::live) fn alarm(n: usize) -> AlarmView {
     AlarmView {
         id: AlarmId::try_new(&format!("M{n}")).unwrap(),
         kind: AlarmKind::LiftFrozen,
@@ -78,13 +83,17 @@ fn order(n: usize, ended: bool) -> Change {
     })
 }
 
-fn task_id(n: usize) -> TaskId {
+pub(in crate::live) fn task_id(n: usize) -> TaskId {
     TaskId::try_new(&format!("T-{n}")).unwrap()
 }
 
 fn task(n: usize, state: TaskState) -> Change {
+    Change::Task(task_view(n, state))
+}
+
+pub(in crate::live) fn task_view(n: usize, state: TaskState) -> TaskView {
     let station = |name| StationId::try_new(name).unwrap();
-    Change::Task(TaskView {
+    TaskView {
         id: task_id(n),
         order: order_id(n),
         from: station("A"),
@@ -99,7 +108,7 @@ fn task(n: usize, state: TaskState) -> Change {
         since: at(n),
         ack_budget_ms: Millis(28_000),
         next_delivery_at: None,
-    })
+    }
 }
 
 #[test]

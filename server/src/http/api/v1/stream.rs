@@ -9,6 +9,7 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
 use chrono::Utc;
+use kernel::ids::LedgerSequence;
 use kernel::wire::live::{Frame, Hello, LIVE_VERSION, LOST_AFTER, TICK_PERIOD, Tick};
 use kernel::wire::rest::Problem;
 use serde::Deserialize;
@@ -17,7 +18,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::AppState;
 use crate::http::problem::{Code, Refused};
-use crate::live::hub::{CLIENTS_MAX, Due, Follower, PACED_PERIOD, Update};
+use crate::live::follower::{Cursor, Due, Follower, Update};
+use crate::live::hub::{CLIENTS_MAX, PACED_PERIOD};
 
 /// A browser has nothing to say; what it says all the same is read and ignored up to this size.
 const CLIENT_MESSAGE_MAX: usize = 1024;
@@ -42,16 +44,42 @@ pub(in crate::http) enum Codec {
 }
 
 /// How the stream is wanted.
-#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http) struct StreamQuery {
     /// `json` for text frames, `postcard` for binary ones.
     #[serde(default)]
     codec: Codec,
+    /// Resumes: `sequence` of the last frame that was applied, whichever node sent it.
+    after: Option<u64>,
+    /// Goes with `after`: `site` of the `hello` under which that frame came.
+    site: Option<String>,
+}
+
+impl StreamQuery {
+    /// From where the stream is resumed; none when it begins.
+    fn cursor(&self) -> Result<Option<Cursor>, Refused> {
+        match (self.after, &self.site) {
+            (None, None) => Ok(None),
+            (Some(after), Some(site)) => {
+                Ok(Some(Cursor { site: site.clone(), after: LedgerSequence(after) }))
+            }
+            (Some(_), None) | (None, Some(_)) => {
+                let detail = "`after` and `site` go together: take `sequence` of the last frame and `site` of its \
+                              `hello`, or leave both out to get everything.";
+                Err(Refused::new(Code::InvalidQuery, detail.to_owned()))
+            }
+        }
+    }
 }
 
 /// Websocket: `hello`, `snapshot`, then deltas, and a tick each second. Only pages of this server may follow.
+///
+/// With `after` and `site` a stream that was lost goes on, on any node of the site: `hello` then says `resumed`, and in
+/// place of the snapshot comes a delta of what changed in the ledger since, with vehicles, lifts, tasks under way and
+/// the nodes as this node knows them. A node whose ledger is behind waits up to two seconds. Where it cannot tell what
+/// changed, `resumed` is false, and the snapshot replaces all.
 #[utoipa::path(get, path = "/stream", operation_id = "followStream", tag = "live", params(StreamQuery), responses(
     (status = 101, description = "Frames follow."),
     (status = 400, description = "`websocket_expected`, `invalid_query`", body = Problem,
@@ -65,9 +93,13 @@ pub(in crate::http) async fn follow(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refused> {
     let Query(query) = query.map_err(|rejection| {
-        let detail = format!("{}. The stream takes `codec=postcard` or `codec=json`.", rejection.body_text());
+        let detail = format!(
+            "{}. The stream takes `codec=postcard` or `codec=json`, and to resume it `after` and `site`.",
+            rejection.body_text()
+        );
         Refused::new(Code::InvalidQuery, detail)
     })?;
+    let cursor = query.cursor()?;
     let upgrade = upgrade.map_err(|rejection| {
         let detail = format!(
             "{rejection} Open this address as a websocket; GET /api/v1/lifts and its like read once."
@@ -81,7 +113,7 @@ pub(in crate::http) async fn follow(
     let upgrade = upgrade.max_message_size(CLIENT_MESSAGE_MAX).max_frame_size(CLIENT_MESSAGE_MAX);
     let tracked = state.sockets().clone();
     let client =
-        move |socket| tracked.track_future(Client::new(socket, follower, query.codec, state).serve());
+        move |socket| tracked.track_future(Client::new(socket, follower, query.codec, state).serve(cursor));
     Ok(upgrade.on_upgrade(client))
 }
 
@@ -117,8 +149,8 @@ impl Client {
         Self { socket, follower, codec, state, tick, ping: calm(PING_PERIOD), heard_at: now, paced_at: now }
     }
 
-    async fn serve(mut self) {
-        match self.run().await {
+    async fn serve(mut self, cursor: Option<Cursor>) {
+        match self.run(cursor).await {
             End::Gone => {}
             End::Stopping => {
                 let frame = CloseFrame { code: close_code::AWAY, reason: "the server stops".into() };
@@ -128,8 +160,8 @@ impl Client {
         }
     }
 
-    async fn run(&mut self) -> End {
-        match self.begin().await {
+    async fn run(&mut self, cursor: Option<Cursor>) -> End {
+        match self.begin(cursor).await {
             Ok(()) => {}
             Err(end) => return end,
         }
@@ -140,16 +172,29 @@ impl Client {
         }
     }
 
-    async fn begin(&mut self) -> Result<(), End> {
+    async fn begin(&mut self, cursor: Option<Cursor>) -> Result<(), End> {
+        let stop = self.state.stop().clone();
+        let resumed = match &cursor {
+            Some(cursor) => tokio::select! {
+                () = stop.cancelled() => return Err(End::Stopping),
+                resumed = self.follower.resume(cursor, Utc::now) => resumed,
+            },
+            None => None,
+        };
         let hello = Hello {
             version: LIVE_VERSION,
             node: self.state.hub().node().id,
+            site: self.state.hub().site_id(),
+            resumed: resumed.is_some(),
             build: self.state.build().to_owned(),
             server_time: Utc::now(),
         };
         self.send(&Frame::Hello(hello)).await?;
-        let snapshot = self.follower.snapshot(Utc::now());
-        self.send(&Frame::Snapshot(Box::new(snapshot))).await
+        let first = match resumed {
+            Some(delta) => Frame::Delta(delta),
+            None => Frame::Snapshot(Box::new(self.follower.snapshot(Utc::now()))),
+        };
+        self.send(&first).await
     }
 
     /// Waits for the next thing and does it.
@@ -162,7 +207,7 @@ impl Client {
             () = self.follower.changed(due) => self.update(due).await,
             () = sleep_until(self.paced_at), if due == Due::AtOnce => Ok(()),
             _ = self.tick.tick() => {
-                let tick = Tick { sequence: self.state.hub().sequence(), server_time: Utc::now() };
+                let tick = Tick { sequence: self.follower.served(), server_time: Utc::now() };
                 self.send(&Frame::Tick(tick)).await
             }
             _ = self.ping.tick() => self.ping().await,
