@@ -36,7 +36,7 @@ use crate::wire::ledger::{Entry, Record};
 use crate::wire::live::Change;
 use crate::wire::rest::{OrderRefusal, PlaceOrder};
 use crate::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
-use crate::wire::view::LiftCommandView;
+use crate::wire::view::{LiftCommandView, NodeStanding};
 
 use self::alarms::Rejections;
 use self::book::Touched;
@@ -297,6 +297,8 @@ pub struct Control {
     contested: Vec<Contested>,
     peers: BTreeMap<NodeId, PeerEar>,
     peers_read_at: Option<Mono>,
+    /// How the nodes stood when they were looked at last, so that a change by time alone is shown.
+    standings: BTreeMap<NodeId, NodeStanding>,
     leaving: Leaving,
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
     batches: u64,
@@ -344,6 +346,7 @@ impl Control {
             contested: Vec::new(),
             peers: BTreeMap::new(),
             peers_read_at: None,
+            standings: BTreeMap::new(),
             leaving: Leaving::No,
             spoken: BTreeMap::new(),
             batches: 0,
@@ -487,6 +490,7 @@ impl Control {
             self.drive_start(now);
         }
         self.note_silences(now);
+        self.note_standings(now);
         self.show(now);
     }
 

@@ -2,6 +2,7 @@
 
 mod commands;
 mod orders;
+mod owners;
 mod roads;
 mod screens;
 
@@ -23,6 +24,7 @@ use crate::plant::SimPlant;
 use commands::LiftWatch;
 use orders::LineWatch;
 pub(crate) use orders::handled;
+use owners::OwnerWatch;
 use roads::VehicleWatch;
 use screens::Screen;
 
@@ -57,6 +59,8 @@ pub enum Checker {
     NobodyOvertaken,
     /// A lift is one ride's at a time, and nobody's before its car is empty (B1).
     OneRide,
+    /// An idempotency key makes one order, a claim's generation is one node's, a vehicle has one open task (C16).
+    OneOwner,
 }
 
 impl Checker {
@@ -77,6 +81,7 @@ impl Checker {
             Self::DeltasEqualState => "deltas_equal_state",
             Self::NobodyOvertaken => "nobody_overtaken",
             Self::OneRide => "one_ride",
+            Self::OneOwner => "one_owner",
         }
     }
 }
@@ -108,6 +113,7 @@ pub struct Checkers {
     lifts: BTreeMap<LiftId, LiftWatch>,
     vehicles: BTreeMap<VehicleId, VehicleWatch>,
     line: LineWatch,
+    owners: OwnerWatch,
     screens: BTreeMap<usize, Screen>,
     violations: Vec<Violation>,
 }
@@ -119,6 +125,7 @@ impl Checkers {
             lifts: plant.lifts.keys().map(|id| (id.clone(), LiftWatch::default())).collect(),
             vehicles: plant.vehicles.keys().map(|id| (id.clone(), VehicleWatch::default())).collect(),
             line: LineWatch::default(),
+            owners: OwnerWatch::default(),
             screens: BTreeMap::new(),
             violations: Vec::new(),
             plant: plant.clone(),
@@ -247,6 +254,8 @@ impl Checkers {
 
     /// The ledger has an entry more.
     pub(crate) fn recorded(&mut self, now: Mono, entry: &Entry, sim: &SimPlant) {
+        let found = self.owners.recorded(entry);
+        self.report_all(now, found);
         let found = self.line.recorded(entry, sim);
         self.report_all(now, found);
     }

@@ -155,6 +155,12 @@ pub enum Road {
     VehicleState,
     /// Control beats to vehicles.
     Beat,
+    /// Requests to the lease store, and its answers.
+    Store,
+    /// Proposals to the ledger, and what comes back. It only suffers delays: a node's shell asks until it knows whether
+    /// a proposal was stored, and tells the machine nothing before, so for the machine a lost request or a lost answer
+    /// is a late one, and nothing comes twice.
+    Ledger,
 }
 
 /// What messages of a road suffer.
@@ -190,7 +196,7 @@ pub enum PlcLinkEffect {
 pub enum FaultFamily {
     /// Nodes that stand still.
     Pause,
-    /// Nodes, gateways and vehicles that die.
+    /// Nodes, gateways and vehicles that die, and a plant whose process goes away.
     Restart,
     /// Clocks that are set.
     Clock,

@@ -20,7 +20,7 @@ pub use crate::loads::KeptLoad;
 pub use crate::vehicle::{KeptMemory, KeptVehicle};
 
 /// The form of everything here. It rises with each change of a field, so that no other form is taken for this one.
-pub const KEPT_VERSION: u32 = 1;
+pub const KEPT_VERSION: u32 = 2;
 
 /// Which form, and of which site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

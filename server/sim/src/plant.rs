@@ -274,7 +274,7 @@ impl SimPlant {
         for idx in 0..self.vehicles.len() {
             match self.ride_of(idx) {
                 Some((lift, RideStage::OnSill)) if lift == lift_idx => counts = (counts.0 + 1, counts.1 + 1),
-                Some((lift, RideStage::Inside)) if lift == lift_idx => counts.0 += 1,
+                Some((lift, RideStage::Unsure | RideStage::Inside)) if lift == lift_idx => counts.0 += 1,
                 Some(_) | None => {}
             }
         }

@@ -93,10 +93,12 @@ pub struct CarView {
 pub enum RideStage {
     /// On its way to the landing.
     Approaching,
-    /// Before the door.
+    /// Before the door, on its way in or out.
     Waiting,
     /// On the sill, inwards or outwards.
     OnSill,
+    /// In the car, which its late sensor does not say yet.
+    Unsure,
     /// In the car.
     Inside,
 }
@@ -140,6 +142,8 @@ pub struct VehicleModel {
     car_passes_radio: bool,
     radio: Radio,
     radio_troubles: Vec<RadioTrouble>,
+    /// What its car sensor sees shows late by so much, until a moment.
+    sensor_late: Option<(Millis, Mono)>,
     acknowledged: u64,
     beat: u64,
     heartbeat_due: Mono,
@@ -164,6 +168,7 @@ impl VehicleModel {
             battery: u16::try_from(rng.within(7000..=10_000)).unwrap_or(7000),
             radio: Radio::new(cover, rng),
             radio_troubles: Vec::new(),
+            sensor_late: None,
             id: start.id,
             vehicle: start.vehicle,
             ways,
@@ -240,8 +245,8 @@ impl VehicleModel {
         let mut due = self.heartbeat_due.min(self.telemetry_due);
         let link = self.link_open.then(|| self.beat_heard + LINK_SILENCE);
         let work = self.work.as_ref().and_then(Work::due);
-        let trouble = self.radio_trouble_ends();
-        for moment in [link, work, trouble, self.radio.returns_at()].into_iter().flatten() {
+        let (trouble, sensor) = (self.radio_trouble_ends(), self.sensor_late.map(|(_, until)| until));
+        for moment in [link, work, trouble, sensor, self.radio.returns_at()].into_iter().flatten() {
             due = due.min(moment);
         }
         due
@@ -253,6 +258,7 @@ impl VehicleModel {
             self.link_open = false;
         }
         self.end_radio_troubles(now);
+        self.sensor_late.take_if(|(_, until)| *until <= now);
         if self.radio.step(now) {
             self.effects.push_back(VehicleEffect::Radio { up: true });
         }

@@ -8,6 +8,7 @@ mod config;
 mod coverage;
 mod deliver;
 mod faults;
+mod fuse;
 mod ledger;
 mod machine;
 mod perform;
@@ -37,7 +38,7 @@ use crate::kept::KeptPlant;
 use crate::plant::{SimEvent, SimPlant, SimSeed};
 use crate::rng::Rng;
 use ledger::SharedLedger;
-use machine::{Clock, GatewayMachine, NodeMachine};
+use machine::{Clock, Fuse, GatewayMachine, NodeMachine};
 use plant_away::plant_disk;
 use post::{Parcel, Post};
 use store::LeaseStore;
@@ -158,13 +159,16 @@ impl World {
                 control: None,
                 life: 0,
                 n_followed: 0,
+                ledger_free: START,
                 leaves_for: None,
+                fuse: Fuse::default(),
             });
             self.start_node(self.nodes.len() - 1);
         }
         for id in self.config.plant.gateways.clone() {
             let clock = self.draw_clock(steady);
-            self.gateways.push(GatewayMachine { id, clock, marks: Marks::default(), gateway: None, life: 0 });
+            let (marks, fuse) = (Marks::default(), Fuse::default());
+            self.gateways.push(GatewayMachine { id, clock, marks, gateway: None, life: 0, fuse });
             self.start_gateway(self.gateways.len() - 1);
         }
     }
@@ -341,6 +345,7 @@ impl World {
         control.start(node.clock.stamp(now));
         node.life += 1;
         node.n_followed = self.ledger.n_batches();
+        node.ledger_free = now;
         node.leaves_for = None;
         node.control = Some(control);
         let id = node.id.clone();

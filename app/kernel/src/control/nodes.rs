@@ -102,6 +102,16 @@ impl Control {
         }
     }
 
+    /// Who has grown silent is shown so, and who cannot be told from silent any more is shown so no longer, although
+    /// nothing was read.
+    pub(super) fn note_standings(&mut self, now: Now) {
+        let standings = self.book.nodes.keys().map(|id| (id.clone(), self.standing(id, now))).collect();
+        if self.standings != standings {
+            self.standings = standings;
+            self.touched.insert(Touched::Nodes);
+        }
+    }
+
     /// The nodes whose run counts and who are not gone, by name.
     fn living(&self, now: Now) -> Vec<&NodeId> {
         let counts = self.book.nodes.iter().filter(|(_, it)| it.end.is_none()).map(|(id, _)| id);

@@ -120,8 +120,10 @@ impl Control {
         if self.run == 0 {
             return Err(unavailable("it has not taken this node's start yet; try again"));
         }
-        let number = self.numbers + 1;
         let node = &self.config.node;
+        // What an earlier run left on its way may have reached the ledger after this one had read it.
+        let given = self.book.numbered.get(node).copied().unwrap_or_default();
+        let number = self.numbers.max(given) + 1;
         let name = |prefix: &str| format!("{}{number}", name_stem(prefix, node));
         let id = OrderId::try_new(&name("O")).map_err(|error| unavailable(&error.to_string()))?;
         let task = TaskId::try_new(&name("T")).map_err(|error| unavailable(&error.to_string()))?;

@@ -291,7 +291,7 @@ pub(super) fn against_the_ride(
         }
         let elsewhere = vehicle.rides_to() != Some(target);
         match (block.action, stage) {
-            (LiftAction::GoTo, RideStage::Inside) if elsewhere => {
+            (LiftAction::GoTo, RideStage::Unsure | RideStage::Inside) if elsewhere => {
                 return Some(format!("{lift} is sent to {target} with {id} in it"));
             }
             (LiftAction::GoTo | LiftAction::CloseDoor, RideStage::OnSill) => {
@@ -299,7 +299,11 @@ pub(super) fn against_the_ride(
             }
             (
                 LiftAction::GoTo | LiftAction::CloseDoor | LiftAction::OpenDoor,
-                RideStage::Approaching | RideStage::Waiting | RideStage::OnSill | RideStage::Inside,
+                RideStage::Approaching
+                | RideStage::Waiting
+                | RideStage::OnSill
+                | RideStage::Unsure
+                | RideStage::Inside,
             ) => {}
         }
     }

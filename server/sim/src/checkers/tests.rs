@@ -1,6 +1,6 @@
 //! Each checker that no accident of the lab trips yet is shown to trip here.
 
-use kernel::ids::{LedgerSequence, NodeId, OrderId, PointId, SessionId};
+use kernel::ids::{Generation, LedgerSequence, NodeId, OrderId, PointId, SessionId};
 use kernel::lift::LiftAction;
 use kernel::time::{Millis, Now};
 use kernel::wire::ledger::{Record, SessionPhase};
@@ -59,6 +59,47 @@ fn who_is_overtaken_four_times_is_found() {
         }
     }
     assert_eq!(found(&checkers), [Checker::NobodyOvertaken]);
+}
+
+/// Each row: what is recorded, and whether something then has two owners.
+#[test]
+fn what_has_two_owners_is_found() {
+    let placed = |n: u64, key: &str| Record::OrderPlaced {
+        order: kernel::wire::rest::TransportOrder {
+            id: OrderId::try_new(&format!("O-{n}")).expect("a name"),
+            from: kernel::ids::StationId::try_new("A1").expect("a name"),
+            to: kernel::ids::StationId::try_new("A2").expect("a name"),
+            priority: 5,
+            deadline: None,
+            reference: None,
+        },
+        task: fixture::task(&format!("T-{n}")),
+        idempotency_key: key.to_owned(),
+        fingerprint: String::new(),
+    };
+    let task = |n: u64| fixture::task(&format!("T-{n}"));
+    let claimed = |n, generation| Record::TaskClaimed { task: task(n), generation: Generation(generation) };
+    let chosen = |n| Record::VehicleAssigned { task: task(n), vehicle: fixture::vehicle("V1") };
+    let over = Record::TaskChanged {
+        task: task(1),
+        event: kernel::task::TaskEvent::Withdrawn { reason: "a test".to_owned() },
+    };
+    let rows = [
+        (vec![placed(1, "a"), placed(2, "b")], false),
+        (vec![placed(1, "a"), placed(2, "a")], true),
+        (vec![placed(1, "a"), claimed(1, 1), claimed(1, 2)], false),
+        (vec![placed(1, "a"), claimed(1, 1), claimed(1, 1)], true),
+        (vec![placed(1, "a"), placed(2, "b"), chosen(1), over, chosen(2)], false),
+        (vec![placed(1, "a"), placed(2, "b"), chosen(1), chosen(2)], true),
+    ];
+    for (records, two) in rows {
+        let (mut checkers, sim) = (Checkers::new(&fixture::plant()), sim());
+        for (sequence, record) in (1..).zip(&records) {
+            checkers.recorded(Mono(0), &entry(sequence, record.clone()), &sim);
+        }
+        let expected = if two { vec![Checker::OneOwner] } else { vec![] };
+        assert_eq!(found(&checkers), expected, "{records:?}");
+    }
 }
 
 #[test]

@@ -39,6 +39,15 @@ pub enum PlantTrouble {
         /// Which.
         vehicle: VehicleId,
     },
+    /// What a vehicle's car sensor sees shows late: that it is in the car, or out of it.
+    VehicleSensorLate {
+        /// Whose.
+        vehicle: VehicleId,
+        /// By so much.
+        by_ms: Millis,
+        /// For so long.
+        for_ms: Millis,
+    },
 }
 
 impl SimPlant {
@@ -62,6 +71,9 @@ impl SimPlant {
             }
             PlantTrouble::VehicleRestarted { vehicle } => {
                 self.with_vehicle(vehicle, now, |model| model.restart(now));
+            }
+            PlantTrouble::VehicleSensorLate { vehicle, by_ms, for_ms } => {
+                self.with_vehicle(vehicle, now, |model| model.trouble_sensor(*by_ms, now + *for_ms));
             }
         }
     }

@@ -89,19 +89,32 @@ fn fault(rng: &mut Rng, family: FaultFamily, config: &WorldConfig) -> Result<Fau
         FaultFamily::Road => road(rng),
         FaultFamily::Radio => radio(rng, plant),
         FaultFamily::Plc => plc(rng, plant),
-        FaultFamily::Door => FaultKind::Plant(lift_trouble(plant, rng, |rng, _| match rng.within(0..=2) {
-            0 => LiftTrouble::DoorStuck { for_ms: Millis(rng.within(1000..=30_000)) },
-            1 => LiftTrouble::SillBlocked { for_ms: Millis(rng.within(1000..=30_000)) },
-            _ => LiftTrouble::SensorLate {
-                by_ms: Millis(rng.within(500..=3000)),
-                for_ms: Millis(rng.within(10_000..=120_000)),
-            },
-        })),
+        FaultFamily::Door => door(rng, plant),
     })
 }
 
+fn door(rng: &mut Rng, plant: &Plant) -> FaultKind {
+    let (by_ms, for_ms) = (Millis(rng.within(500..=3000)), Millis(rng.within(10_000..=120_000)));
+    let vehicles: Vec<&VehicleId> = plant.vehicles.keys().collect();
+    if rng.within(0..=3) == 0
+        && let Some(vehicle) = one_of(rng, &vehicles)
+    {
+        let vehicle = (*vehicle).clone();
+        return FaultKind::Plant(PlantTrouble::VehicleSensorLate { vehicle, by_ms, for_ms });
+    }
+    FaultKind::Plant(lift_trouble(plant, rng, |rng, _| match rng.within(0..=3) {
+        0 => LiftTrouble::DoorStuck { for_ms: Millis(rng.within(1000..=30_000)) },
+        1 => LiftTrouble::SillBlocked { for_ms: Millis(rng.within(1000..=30_000)) },
+        2 => LiftTrouble::SensorBlind { for_ms: Millis(rng.within(1000..=60_000)) },
+        _ => LiftTrouble::SensorLate { by_ms, for_ms },
+    }))
+}
+
 fn restart(rng: &mut Rng, plant: &Plant, node: NodeId, gateway: GatewayId) -> FaultKind {
-    match rng.within(0..=3) {
+    match rng.within(0..=4) {
+        4 => {
+            FaultKind::PlantAway { for_ms: Millis(rng.within(500..=15_000)), killed: rng.within(0..=1) == 0 }
+        }
         3 => FaultKind::NodeStopped { node, for_ms: Millis(rng.within(100..=15_000)) },
         0 => FaultKind::NodeKilled { node, for_ms: Millis(rng.within(100..=15_000)) },
         1 => FaultKind::GatewayKilled { gateway, for_ms: Millis(rng.within(100..=5000)) },
@@ -132,14 +145,17 @@ fn road(rng: &mut Rng) -> FaultKind {
         Road::VehicleAnswer,
         Road::VehicleState,
         Road::Beat,
+        Road::Store,
+        Road::Ledger,
     ];
+    let road = one_of(rng, &roads).copied().unwrap_or(Road::Command);
     let effect = match rng.within(0..=2) {
-        0 => RoadEffect::Drop,
-        1 => RoadEffect::Duplicate { after_ms: Millis(rng.within(1..=8000)) },
+        0 if road != Road::Ledger => RoadEffect::Drop,
+        1 if road != Road::Ledger => RoadEffect::Duplicate { after_ms: Millis(rng.within(1..=8000)) },
         _ => RoadEffect::Delay { by_ms: Millis(rng.within(10..=6000)) },
     };
     FaultKind::Road {
-        road: one_of(rng, &roads).copied().unwrap_or(Road::Command),
+        road,
         effect,
         permille: u16::try_from(rng.within(50..=1000)).unwrap_or(1000),
         for_ms: Millis(rng.within(1000..=30_000)),

@@ -34,6 +34,8 @@ pub struct KeptVehicle {
     car_passes_radio: bool,
     radio: KeptRadio,
     radio_troubles: Vec<KeptRadioTrouble>,
+    /// By how much its car sensor is late, and for how long yet.
+    sensor_late: Option<(Millis, Millis)>,
     acknowledged: u64,
     beat: u64,
     heartbeat_in_ms: Millis,
@@ -69,6 +71,7 @@ pub(crate) struct VehicleMark {
     work: Option<WorkMark>,
     reserved: (u64, u64),
     radio_troubles: Vec<RadioTrouble>,
+    sensor_late: Option<(Millis, Mono)>,
 }
 
 impl VehicleModel {
@@ -81,6 +84,7 @@ impl VehicleModel {
             work: self.work.as_ref().map(Work::mark),
             reserved: (self.beat / RESERVED, self.sample / RESERVED),
             radio_troubles: self.radio_troubles.clone(),
+            sensor_late: self.sensor_late,
         }
     }
 
@@ -101,6 +105,7 @@ impl VehicleModel {
             car_passes_radio,
             radio,
             radio_troubles,
+            sensor_late,
             acknowledged,
             beat,
             heartbeat_due,
@@ -124,6 +129,7 @@ impl VehicleModel {
             car_passes_radio: *car_passes_radio,
             radio: radio.kept(now),
             radio_troubles: radio_troubles.iter().map(|it| KeptRadioTrouble::of(it, now)).collect(),
+            sensor_late: sensor_late.map(|(by_ms, until)| (by_ms, until.since(now))),
             acknowledged: *acknowledged,
             beat: *beat,
             heartbeat_in_ms: heartbeat_due.since(now),
@@ -162,6 +168,7 @@ impl VehicleModel {
             // Tuned below to where it stands.
             radio: Radio::thaw(Cover::Normal, &kept.radio, now),
             radio_troubles: kept.radio_troubles.into_iter().map(|it| it.thaw(now)).collect(),
+            sensor_late: kept.sensor_late.map(|(by_ms, in_ms)| (by_ms, now + in_ms)),
             acknowledged: kept.acknowledged,
             beat: kept.beat,
             heartbeat_due: now + kept.heartbeat_in_ms,

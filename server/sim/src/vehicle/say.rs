@@ -81,8 +81,11 @@ impl VehicleModel {
         self.completions.truncate(COMPLETIONS_MAX);
     }
 
-    /// Where it is at this moment.
+    /// Where it is at this moment, as far as its sensors say.
     pub fn place(&self, now: Mono) -> Place {
+        if let Some(seen) = self.work.as_ref().and_then(Work::seen_at) {
+            return seen;
+        }
         match (&self.position, self.work.as_ref().and_then(Work::driving)) {
             (Position::InCar(lift), _) => Place::InCar { lift: lift.clone() },
             (Position::At(point), None) => Place::At { point: point.clone() },

@@ -373,6 +373,43 @@ fn a_ride_waits_for_the_car_crosses_the_sill_and_leaves_at_its_floor() {
     assert!(bench.progress().ends_with(&[Progress::Alighted, Progress::Done]));
 }
 
+/// It stands in the car, or out of it, and says so only when its late sensor does.
+#[test]
+fn a_late_sensor_holds_its_word_back_and_not_the_vehicle() {
+    use kernel::wire::vehicle::Place;
+    // By how much the sensor is late, and when that ends.
+    for (late, lag) in
+        [(None, 0), (Some((Millis(2500), Mono(600_000))), 2500), (Some((Millis(2500), Mono(3000))), 0)]
+    {
+        let mut bench = Bench::open_at("D1", None);
+        if let Some((by_ms, until)) = late {
+            bench.model.trouble_sensor(by_ms, until);
+        }
+        bench.tell(&command("V1", 2, ride(&["D1"])));
+        bench.run(Millis::seconds(1));
+        bench.model.see_car(&car(Some("F1")), bench.now);
+        bench.run(Millis(5000));
+        assert_eq!(bench.model.in_car(), Some(&lift("L1")), "{late:?}");
+        let told = |bench: &Bench, progress| bench.progress().contains(&progress);
+        let boarded = lag == 0;
+        assert_eq!(told(&bench, Progress::Boarded), boarded, "{late:?}");
+        assert_eq!(bench.model.place(bench.now) == Place::InCar { lift: lift("L1") }, boarded, "{late:?}");
+        bench.run(Millis(lag));
+        assert!(told(&bench, Progress::Boarded), "{late:?}");
+        bench.model.see_car(&car(Some("F2")), bench.now);
+        bench.run(Millis(5000));
+        assert_eq!(bench.model.in_car(), None, "{late:?}");
+        let out = Place::At { point: point("D2") };
+        assert_eq!((told(&bench, Progress::Done), bench.model.place(bench.now) == out), (lag == 0, lag == 0));
+        bench.run(Millis(lag));
+        assert_eq!(
+            (told(&bench, Progress::Done), bench.model.place(bench.now) == out),
+            (true, true),
+            "{late:?}"
+        );
+    }
+}
+
 #[test]
 fn a_car_that_never_comes_is_given_up_after_a_bound() {
     let mut bench = Bench::open_at("D1", None);

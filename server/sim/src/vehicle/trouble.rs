@@ -79,6 +79,16 @@ impl VehicleModel {
         self.tune_radio(now);
     }
 
+    /// What its car sensor sees shows late for a while: that it is in the car, or out of it.
+    pub fn trouble_sensor(&mut self, by_ms: Millis, until: Mono) {
+        self.sensor_late = Some((by_ms, until));
+    }
+
+    /// By how much its car sensor is late now.
+    pub(super) fn sensor_lag(&self) -> Option<Millis> {
+        self.sensor_late.map(|(by_ms, _)| by_ms)
+    }
+
     /// The controller starts again. It stands where it stood; its memory is kept, the work in hand is not.
     pub fn restart(&mut self, now: Mono) {
         self.memory = std::mem::take(&mut self.memory).started();

@@ -5,7 +5,7 @@ mod kept;
 use kernel::ids::{CommandId, FloorId, LiftId, OrderId, PointId, TaskId};
 use kernel::time::{Millis, Mono};
 use kernel::timing::SILENCE_LIMIT;
-use kernel::wire::vehicle::{Instruction, Operation, Progress, VehicleCommand, WorkState};
+use kernel::wire::vehicle::{Instruction, Operation, Place, Progress, VehicleCommand, WorkState};
 
 use super::{CarView, Position, RideStage, VehicleEffect, VehicleModel};
 use crate::ways::Ways;
@@ -38,10 +38,14 @@ enum Stage {
     Awaiting { until: Mono },
     /// Over the sill into the car.
     Entering { until: Mono },
+    /// In the car, but its late sensor does not say so yet.
+    Boarded { until: Mono },
     /// In the car.
     Inside,
     /// Over the sill out of the car.
     Leaving { until: Mono },
+    /// Out of the car, but its late sensor does not say so yet.
+    Alighted { until: Mono },
 }
 
 /// A command under way.
@@ -92,7 +96,9 @@ impl Work {
             | Stage::Handling { until }
             | Stage::Awaiting { until }
             | Stage::Entering { until }
-            | Stage::Leaving { until } => Some(until),
+            | Stage::Boarded { until }
+            | Stage::Leaving { until }
+            | Stage::Alighted { until } => Some(until),
             Stage::Fresh | Stage::Inside => None,
         }
     }
@@ -109,11 +115,33 @@ impl Work {
         u8::try_from((now.since(since).0 * 100 / whole).min(100)).unwrap_or(100)
     }
 
+    /// Where its late sensor still sees it: before the car that it has entered, or in the one that it has left.
+    pub(super) fn seen_at(&self) -> Option<Place> {
+        match (&self.goal, self.stage) {
+            (_, Stage::Boarded { .. }) => self.path.last().map(|point| Place::At { point: point.clone() }),
+            (Goal::Ride { lift, .. }, Stage::Alighted { .. }) => Some(Place::InCar { lift: lift.clone() }),
+            (
+                Goal::Stand | Goal::Pick(_) | Goal::Drop(_) | Goal::Ride { .. },
+                Stage::Fresh
+                | Stage::Driving { .. }
+                | Stage::Handling { .. }
+                | Stage::Awaiting { .. }
+                | Stage::Entering { .. }
+                | Stage::Inside
+                | Stage::Leaving { .. }
+                | Stage::Alighted { .. },
+            ) => None,
+        }
+    }
+
     pub(super) fn state(&self) -> WorkState {
         match self.stage {
-            Stage::Fresh | Stage::Driving { .. } | Stage::Entering { .. } | Stage::Leaving { .. } => {
-                WorkState::Driving
-            }
+            Stage::Fresh
+            | Stage::Driving { .. }
+            | Stage::Entering { .. }
+            | Stage::Boarded { .. }
+            | Stage::Leaving { .. }
+            | Stage::Alighted { .. } => WorkState::Driving,
             Stage::Handling { .. } => WorkState::Handling,
             Stage::Awaiting { .. } | Stage::Inside => WorkState::Waiting,
         }
@@ -127,8 +155,9 @@ impl VehicleModel {
         let Goal::Ride { lift, .. } = &work.goal else { return None };
         let stage = match work.stage {
             Stage::Entering { .. } | Stage::Leaving { .. } => RideStage::OnSill,
+            Stage::Boarded { .. } => RideStage::Unsure,
             Stage::Inside => RideStage::Inside,
-            Stage::Awaiting { .. } => RideStage::Waiting,
+            Stage::Awaiting { .. } | Stage::Alighted { .. } => RideStage::Waiting,
             Stage::Fresh | Stage::Driving { .. } | Stage::Handling { .. } => RideStage::Approaching,
         };
         Some((lift, stage))
@@ -194,8 +223,10 @@ impl VehicleModel {
             | Stage::Handling { .. }
             | Stage::Awaiting { .. }
             | Stage::Entering { .. }
+            | Stage::Boarded { .. }
             | Stage::Inside
-            | Stage::Leaving { .. } => false,
+            | Stage::Leaving { .. }
+            | Stage::Alighted { .. } => false,
         }
     }
 
@@ -238,19 +269,43 @@ impl VehicleModel {
                 if let Goal::Ride { lift, .. } = &work.goal {
                     self.position = Position::InCar(lift.clone());
                 }
-                self.say_progress(&work, Progress::Boarded);
-                work.stage = Stage::Inside;
-                self.work = Some(work);
+                match self.sensor_lag() {
+                    Some(lag) => {
+                        work.stage = Stage::Boarded { until: now + lag };
+                        self.work = Some(work);
+                    }
+                    None => self.feel_car(work),
+                }
             }
+            Stage::Boarded { .. } => self.feel_car(work),
             Stage::Leaving { .. } => {
                 if let Goal::Ride { exit, .. } = &work.goal {
                     self.position = Position::At(exit.clone());
                 }
-                self.say_progress(&work, Progress::Alighted);
-                self.finish(&work);
+                match self.sensor_lag() {
+                    Some(lag) => {
+                        work.stage = Stage::Alighted { until: now + lag };
+                        self.work = Some(work);
+                    }
+                    None => self.feel_landing(&work),
+                }
             }
+            Stage::Alighted { .. } => self.feel_landing(&work),
             Stage::Fresh | Stage::Inside => self.work = Some(work),
         }
+    }
+
+    /// Its sensor says that it is in the car, clear of the sill.
+    fn feel_car(&mut self, mut work: Work) {
+        self.say_progress(&work, Progress::Boarded);
+        work.stage = Stage::Inside;
+        self.work = Some(work);
+    }
+
+    /// Its sensor says that it is out of the car, clear of the sill.
+    fn feel_landing(&mut self, work: &Work) {
+        self.say_progress(work, Progress::Alighted);
+        self.finish(work);
     }
 
     /// Drives from the point with this number to the next, or does what is to be done at the last one.

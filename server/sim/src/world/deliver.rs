@@ -66,7 +66,7 @@ impl World {
                 self.answer_leases(answered);
             }
             Parcel::StoreLine => {
-                let answered = self.store.tick_line(self.now);
+                let answered = self.store.serve_line(self.now);
                 self.answer_leases(answered);
             }
             Parcel::Poll { lift } => self.poll(lift),

@@ -1,5 +1,7 @@
 //! Faults that happen.
 
+use kernel::time::Millis;
+
 use super::post::Parcel;
 use super::{RoadTrouble, World};
 use crate::fault::{FaultKind, Machine, StoreFault};
@@ -21,25 +23,14 @@ impl World {
                 }
             }
             FaultKind::NodeKilled { node, for_ms } => {
-                let found = self.nodes.iter().position(|it| it.id == *node);
-                if let Some(machine) = found.and_then(|idx| self.nodes.get_mut(idx))
-                    && let (Some(idx), Some(_)) = (found, machine.control.take())
-                {
-                    machine.life += 1;
-                    machine.clock.wake();
-                    self.checkers.node_died(idx);
-                    self.post.send(now + *for_ms, Parcel::NodeUp { node: idx });
+                if let Some(idx) = self.nodes.iter().position(|it| it.id == *node) {
+                    self.kill_node(idx, *for_ms);
                 }
             }
             FaultKind::NodeStopped { node, for_ms } => self.stop_node(node, *for_ms),
             FaultKind::GatewayKilled { gateway, for_ms } => {
-                let found = self.gateways.iter().position(|it| it.id == *gateway);
-                if let Some(machine) = found.and_then(|idx| self.gateways.get_mut(idx))
-                    && let (Some(idx), Some(_)) = (found, machine.gateway.take())
-                {
-                    machine.life += 1;
-                    machine.clock.wake();
-                    self.post.send(now + *for_ms, Parcel::GatewayUp { gateway: idx });
+                if let Some(idx) = self.gateways.iter().position(|it| it.id == *gateway) {
+                    self.kill_gateway(idx, *for_ms);
                 }
             }
             FaultKind::PlantAway { for_ms, killed } => self.lose_plant(*for_ms, *killed),
@@ -69,12 +60,31 @@ impl World {
         }
     }
 
-    fn stop_node(&mut self, id: &kernel::ids::NodeId, away: kernel::time::Millis) {
+    pub(super) fn kill_node(&mut self, idx: usize, away: Millis) {
+        let Some(node) = self.nodes.get_mut(idx) else { return };
+        if node.control.take().is_some() {
+            node.life += 1;
+            node.clock.wake();
+            self.checkers.node_died(idx);
+            self.post.send(self.now + away, Parcel::NodeUp { node: idx });
+        }
+    }
+
+    pub(super) fn kill_gateway(&mut self, idx: usize, away: Millis) {
+        let Some(machine) = self.gateways.get_mut(idx) else { return };
+        if machine.gateway.take().is_some() {
+            machine.life += 1;
+            machine.clock.wake();
+            self.post.send(self.now + away, Parcel::GatewayUp { gateway: idx });
+        }
+    }
+
+    fn stop_node(&mut self, id: &kernel::ids::NodeId, away: Millis) {
         let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
         let Some(node) = self.nodes.get_mut(idx).filter(|it| it.control.is_some()) else { return };
         node.leaves_for = Some(away);
         let life = node.life;
-        self.send_to_node(idx, life, kernel::time::Millis(0), kernel::control::Event::StopRequested);
+        self.send_to_node(idx, life, Millis(0), kernel::control::Event::StopRequested);
     }
 
     fn step_clock(&mut self, machine: &Machine, by_ms: i64) {

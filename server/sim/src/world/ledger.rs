@@ -14,6 +14,7 @@ use kernel::wire::ledger::{Entry, Record};
 use super::World;
 use super::perform::{BROKER_LEG, LEDGER_LEG};
 use super::post::Parcel;
+use crate::fault::Road;
 
 /// A notification of the ledger reaches another node so late.
 const NOTIFICATION_MS: std::ops::RangeInclusive<u64> = 1..=15;
@@ -47,6 +48,20 @@ impl SharedLedger {
 }
 
 impl World {
+    /// Something of a node is on its way to the ledger: late, maybe, and never before what it sent earlier.
+    pub(super) fn ask_ledger(&mut self, idx: usize, parcel: Parcel) {
+        let at = self.now + LEDGER_LEG + self.draw_delay(Road::Ledger);
+        let Some(node) = self.nodes.get_mut(idx) else { return };
+        node.ledger_free = node.ledger_free.max(at);
+        let at = node.ledger_free;
+        self.post.send(at, parcel);
+    }
+
+    fn ledger_answers(&mut self, idx: usize, life: u32, event: Event) {
+        let leg = LEDGER_LEG + self.draw_delay(Road::Ledger);
+        self.send_to_node(idx, life, leg, event);
+    }
+
     pub(super) fn ledger_takes(
         &mut self,
         author: (usize, u32, BatchId),
@@ -56,14 +71,14 @@ impl World {
         let (node, life, batch) = author;
         if self.ledger_away.is_some_and(|until| self.now < until) {
             let event = Event::AppendFailed { batch, reason: "the ledger does not answer".to_owned() };
-            self.send_to_node(node, life, LEDGER_LEG, event);
+            self.ledger_answers(node, life, event);
             return;
         }
         let conditional = self.config.safeguards.holds(Safeguard::ConditionalWrites);
         if let Err(conflict) = self.ledger.rows.check(guards) {
             self.note(|| format!("refused by the ledger: {conflict}"));
             if conditional {
-                self.send_to_node(node, life, LEDGER_LEG, Event::Conflicted { batch, conflict });
+                self.ledger_answers(node, life, Event::Conflicted { batch, conflict });
                 return;
             }
         }
@@ -94,8 +109,9 @@ impl World {
             let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
                 continue;
             };
-            let delay = if node == author { LEDGER_LEG } else { self.draw_notification() };
-            self.post.send(self.now + delay, Parcel::News { node, life, n_batches });
+            let leg = if node == author { LEDGER_LEG } else { self.draw_notification() };
+            let at = self.now + leg + self.draw_delay(Road::Ledger);
+            self.post.send(at, Parcel::News { node, life, n_batches });
         }
     }
 
@@ -145,7 +161,7 @@ impl World {
         };
         self.ledger.presences.insert(node.id.clone(), presence);
         let peers = self.ledger.presences.values().cloned().collect();
-        self.send_to_node(idx, life, LEDGER_LEG, Event::Peers(peers));
+        self.ledger_answers(idx, life, Event::Peers(peers));
     }
 
     /// The others listen on the gateway's road.

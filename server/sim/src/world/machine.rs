@@ -79,8 +79,11 @@ pub(super) struct NodeMachine {
     pub(super) life: u32,
     /// Batches of the ledger that it has taken in, or that were there when it started.
     pub(super) n_followed: usize,
+    /// Nothing of it reaches the ledger before this: its shell asks for one thing after the other.
+    pub(super) ledger_free: Mono,
     /// It was asked to stop, and is to be away for so long.
     pub(super) leaves_for: Option<Millis>,
+    pub(super) fuse: Fuse,
 }
 
 /// A machine with a gateway.
@@ -93,4 +96,20 @@ pub(super) struct GatewayMachine {
     /// None while it is down.
     pub(super) gateway: Option<Gateway>,
     pub(super) life: u32,
+    pub(super) fuse: Fuse,
+}
+
+/// Counts the effects of a machine by which something leaves it, over all its lives, and kills it after one of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fuse {
+    pub(super) n_effects: u64,
+    /// After which effect, and how long it is away then.
+    pub(super) armed: Option<(u64, Millis)>,
+}
+
+impl Fuse {
+    /// How long the machine is away that dies now.
+    pub(super) fn blows(&mut self) -> Option<Millis> {
+        self.armed.take_if(|(n, _)| *n <= self.n_effects).map(|(_, away)| away)
+    }
 }

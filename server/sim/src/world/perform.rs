@@ -7,6 +7,7 @@ use kernel::lease::{HeldLease, LeaseRefusal};
 use kernel::time::Millis;
 use kernel::wire::gateway::GatewayCommand;
 
+use super::fuse::{leaves_gateway, leaves_node};
 use super::post::Parcel;
 use super::store::{Answer, Request};
 use super::{CONNECT_TIME, World};
@@ -33,7 +34,9 @@ const KEEP_ALIVE_OVER: Millis = Millis::seconds(30);
 impl World {
     pub(super) fn drain_node(&mut self, idx: usize) {
         while let Some(effect) = self.nodes.get_mut(idx).and_then(|it| it.control.as_mut()?.poll_effect()) {
+            let leaves = leaves_node(&effect);
             self.perform_node(idx, effect);
+            self.node_did(idx, leaves);
         }
     }
 
@@ -42,11 +45,10 @@ impl World {
         let (life, mono) = (node.life, node.clock.mono(self.now));
         match effect {
             Effect::Append { batch, records, guards } => {
-                let parcel = Parcel::ToLedger { node: idx, life, batch, records, guards };
-                self.post.send(self.now + LEDGER_LEG, parcel);
+                self.ask_ledger(idx, Parcel::ToLedger { node: idx, life, batch, records, guards });
             }
             Effect::Attend { run, beat } => {
-                self.post.send(self.now + LEDGER_LEG, Parcel::Attend { node: idx, life, run, beat });
+                self.ask_ledger(idx, Parcel::Attend { node: idx, life, run, beat });
             }
             Effect::Left => self.node_left(idx),
             Effect::Superseded => self.note(|| "a node finds another process under its name".to_owned()),
@@ -61,7 +63,7 @@ impl World {
                 let asked_at = mono;
                 if self.store.reaches(&holder, self.now) {
                     let request = Request { node: idx, life, holder, lift, nonce, epoch, floor, asked_at };
-                    self.post.send(self.now + STORE_LEG, Parcel::ToStore(request));
+                    self.carry_on(Road::Store, STORE_LEG, Parcel::ToStore(request));
                 } else {
                     let refused = Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown };
                     self.send_to_node(idx, life, STORE_TIMEOUT, refused);
@@ -70,7 +72,7 @@ impl World {
             Effect::ReleaseLease { lift, nonce, .. } => {
                 let id = node.id.clone();
                 if self.store.reaches(&id, self.now) {
-                    self.post.send(self.now + STORE_LEG, Parcel::Release { lift, nonce });
+                    self.carry_on(Road::Store, STORE_LEG, Parcel::Release { lift, nonce });
                 }
             }
             Effect::SendVehicle { gateway, command } => {
@@ -94,7 +96,9 @@ impl World {
         while let Some(effect) =
             self.gateways.get_mut(idx).and_then(|it| it.gateway.as_mut().and_then(Gateway::poll_effect))
         {
+            let leaves = leaves_gateway(&effect);
             self.perform_gateway(idx, effect);
+            self.gateway_did(idx, leaves);
         }
     }
 
@@ -215,7 +219,9 @@ impl World {
                 }
                 Answer::Refused(reason) => Event::LeaseRefused { nonce, lift, reason },
             };
-            self.send_to_node(request.node, request.life, STORE_LEG, event);
+            let (node, life) = (request.node, request.life);
+            let parcel = Parcel::ToNode { node, life, event: Box::new(event) };
+            self.carry_on(Road::Store, STORE_LEG, parcel);
         }
     }
 
@@ -247,12 +253,16 @@ impl World {
 
     /// Carries a parcel over the broker, past what that road suffers now.
     fn carry(&mut self, road: Road, parcel: Parcel) {
-        if self.broker_is_away() {
-            return;
+        if !self.broker_is_away() {
+            self.carry_on(road, BROKER_LEG.times(2), parcel);
         }
+    }
+
+    /// Carries a parcel that takes so long, past what that road suffers now.
+    fn carry_on(&mut self, road: Road, leg: Millis, parcel: Parcel) {
         let now = self.now;
         self.roads.retain(|it| it.until > now);
-        let mut at = now + BROKER_LEG.times(2);
+        let mut at = now + leg;
         for trouble in self.roads.clone().into_iter().filter(|it| it.road == road) {
             if self.rng.within(0..=999) >= u64::from(trouble.permille) {
                 continue;
@@ -273,6 +283,22 @@ impl World {
             }
         }
         self.post.send(at, parcel);
+    }
+
+    /// How late a message of a road comes that is neither lost nor doubled.
+    pub(super) fn draw_delay(&mut self, road: Road) -> Millis {
+        let now = self.now;
+        self.roads.retain(|it| it.until > now);
+        let mut late = Millis(0);
+        for trouble in self.roads.clone().into_iter().filter(|it| it.road == road) {
+            if let RoadEffect::Delay { by_ms } = trouble.effect
+                && self.rng.within(0..=999) < u64::from(trouble.permille)
+            {
+                self.note(|| format!("late on the road: {road:?}"));
+                late = late + by_ms;
+            }
+        }
+        late
     }
 
     pub(super) fn broker_is_away(&self) -> bool {

@@ -78,65 +78,51 @@ impl LeaseStore {
         self.line.clear();
     }
 
-    /// Grants at once, or lets the request wait.
-    pub(super) fn acquire(&mut self, request: Request, now: Mono) -> Option<(Request, Answer)> {
+    /// Says again what it granted to this request, or puts it into the line; says who of the line is served by now.
+    pub(super) fn acquire(&mut self, request: Request, now: Mono) -> Vec<(Request, Answer)> {
         self.tick(now);
-        if let Some(grant) = self.content.grants.get(&request.lift) {
-            if grant.holder == request.holder && grant.nonce == request.nonce {
-                let token = grant.token;
-                return Some((request, Answer::Granted(token)));
-            }
-            self.line.push_back((request, now + LEASE_WAIT));
-            return None;
+        let same = |holder: &NodeId, nonce| *holder == request.holder && nonce == request.nonce;
+        let held = self.content.grants.get(&request.lift).filter(|it| same(&it.holder, it.nonce));
+        if let Some(token) = held.map(|it| it.token) {
+            return vec![(request, Answer::Granted(token))];
         }
-        let token = self.grant(&request, now);
-        Some((request, Answer::Granted(token)))
+        // A request that came twice keeps its place.
+        if !self.line.iter().any(|(it, _)| it.lift == request.lift && same(&it.holder, it.nonce)) {
+            self.line.push_back((request, now + LEASE_WAIT));
+        }
+        self.serve_line(now)
     }
 
     /// Frees the lift if the release is by who holds it, and grants to the next in line.
-    pub(super) fn release(
-        &mut self,
-        lift: &LiftId,
-        nonce: LeaseNonce,
-        now: Mono,
-    ) -> Option<(Request, Answer)> {
+    pub(super) fn release(&mut self, lift: &LiftId, nonce: LeaseNonce, now: Mono) -> Vec<(Request, Answer)> {
         self.tick(now);
         if self.content.grants.get(lift).is_some_and(|it| it.nonce == nonce) {
             self.content.grants.remove(lift);
         }
-        self.next_in_line(lift, now)
+        self.serve_line(now)
     }
 
-    /// Answers those whose wait is over, and grants what has ended to the next.
-    pub(super) fn tick_line(&mut self, now: Mono) -> Vec<(Request, Answer)> {
+    /// Grants each free lift to the first that waits for it, and refuses those whose wait is over.
+    pub(super) fn serve_line(&mut self, now: Mono) -> Vec<(Request, Answer)> {
         self.tick(now);
         let mut answers = Vec::new();
-        while self.line.front().is_some_and(|(_, until)| *until <= now) {
-            let Some((request, _)) = self.line.pop_front() else { break };
-            let holder = self.content.grants.get(&request.lift).map(|it| it.holder.clone());
-            answers.push(match holder {
-                Some(holder) => (request, Answer::Refused(LeaseRefusal::Held { holder, position: 1 })),
+        for (request, until) in std::mem::take(&mut self.line) {
+            match self.content.grants.get(&request.lift).map(|it| it.holder.clone()) {
                 None => {
                     let token = self.grant(&request, now);
-                    (request, Answer::Granted(token))
+                    answers.push((request, Answer::Granted(token)));
                 }
-            });
+                Some(holder) if until <= now => {
+                    answers.push((request, Answer::Refused(LeaseRefusal::Held { holder, position: 1 })));
+                }
+                Some(_) => self.line.push_back((request, until)),
+            }
         }
         answers
     }
 
     pub(super) fn next_due(&self) -> Option<Mono> {
         self.line.front().map(|(_, until)| *until)
-    }
-
-    fn next_in_line(&mut self, lift: &LiftId, now: Mono) -> Option<(Request, Answer)> {
-        if self.content.grants.contains_key(lift) {
-            return None;
-        }
-        let place = self.line.iter().position(|(request, _)| request.lift == *lift)?;
-        let (request, _) = self.line.remove(place)?;
-        let token = self.grant(&request, now);
-        Some((request, Answer::Granted(token)))
     }
 
     fn grant(&mut self, request: &Request, now: Mono) -> FencingToken {
@@ -159,5 +145,65 @@ impl LeaseStore {
 
     fn own_time(&self, now: Mono) -> i64 {
         i64::try_from(now.0).unwrap_or(i64::MAX).saturating_add(self.step_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::lift;
+
+    fn request(node: &str, nonce: u64) -> Request {
+        Request {
+            node: 0,
+            life: 1,
+            holder: NodeId::try_new(node).expect("a name"),
+            lift: lift("L1"),
+            nonce: LeaseNonce(nonce),
+            epoch: 1,
+            asked_at: Mono(0),
+        }
+    }
+
+    /// Who was granted, and who was refused.
+    fn names(answers: Vec<(Request, Answer)>) -> Vec<(String, bool)> {
+        let granted = |it: &Answer| matches!(it, Answer::Granted(_));
+        answers.into_iter().map(|(it, answer)| (it.holder.to_string(), granted(&answer))).collect()
+    }
+
+    fn granted(name: &str) -> Vec<(String, bool)> {
+        vec![(name.to_owned(), true)]
+    }
+
+    #[test]
+    fn a_lift_that_is_free_goes_to_the_first_in_line() {
+        let mut store = LeaseStore::default();
+        assert_eq!(names(store.acquire(request("A", 1), Mono(0))), granted("A"));
+        let end = LEASE_TTL.0;
+        assert_eq!(names(store.acquire(request("B", 2), Mono(end - 100))), []);
+        // A's lease has ended, and nobody has noticed when C asks.
+        assert_eq!(names(store.acquire(request("C", 3), Mono(end + 100))), granted("B"));
+        assert_eq!(names(store.release(&lift("L1"), LeaseNonce(2), Mono(end + 200))), granted("C"));
+    }
+
+    #[test]
+    fn a_wait_ends_with_a_refusal() {
+        let mut store = LeaseStore::default();
+        store.acquire(request("A", 1), Mono(0));
+        store.acquire(request("B", 2), Mono(1000));
+        assert_eq!(store.next_due(), Some(Mono(1000) + LEASE_WAIT));
+        assert_eq!(names(store.serve_line(Mono(999) + LEASE_WAIT)), []);
+        assert_eq!(names(store.serve_line(Mono(1000) + LEASE_WAIT)), [("B".to_owned(), false)]);
+    }
+
+    #[test]
+    fn a_request_that_comes_twice_is_one() {
+        let mut store = LeaseStore::default();
+        let first = store.acquire(request("A", 1), Mono(0));
+        assert_eq!(store.acquire(request("A", 1), Mono(10)), first, "the same grant");
+        store.acquire(request("B", 2), Mono(20));
+        store.acquire(request("B", 2), Mono(30));
+        assert_eq!(names(store.release(&lift("L1"), LeaseNonce(1), Mono(40))), granted("B"));
+        assert_eq!(names(store.release(&lift("L1"), LeaseNonce(2), Mono(50))), []);
     }
 }

@@ -3,7 +3,9 @@
 #![expect(clippy::expect_used, reason = "a test whose site cannot be built has failed")]
 
 mod accidents;
+mod boundaries;
 mod seeds;
+mod takeover;
 mod thaw;
 
 use kernel::ids::{GatewayId, NodeId, StationId};

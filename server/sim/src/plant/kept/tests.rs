@@ -163,13 +163,16 @@ fn troubles_stand_for_as_long_as_they_would_have() {
             effect: RadioEffect::Thin { loss_permille: 300 },
             for_ms,
         },
+        PlantTrouble::VehicleSensorLate { vehicle: vehicle("V1"), by_ms: Millis(2000), for_ms },
     ];
     for trouble in troubles {
         sim.handle(SimEvent::Troubled(trouble), Mono(4000));
     }
     let changes = sim.take_changes(Mono(4000)).expect("troubles are kept");
     assert_eq!((changes.lifts.len(), changes.vehicles.len()), (1, 2));
-    let mut sim = SimPlant::thaw(&plant(), sim.kept(Mono(10_000)), Mono(0)).expect("it fits");
+    let kept = sim.kept(Mono(10_000));
+    let mut sim = SimPlant::thaw(&plant(), kept.clone(), Mono(0)).expect("it fits");
+    assert_eq!(sim.kept(Mono(0)), kept, "with all that troubles it");
     let loss = |sim: &SimPlant| sim.vehicle(&vehicle("V1")).map(|it| it.radio_road().loss_permille);
     let beat = |sim: &SimPlant| sim.lift_status(&lift("L1")).map(|it| it.heartbeat);
     let frozen = beat(&sim);

@@ -34,8 +34,10 @@ enum KeptStage {
     Handling { until_in_ms: Millis },
     Awaiting { until_in_ms: Millis },
     Entering { until_in_ms: Millis },
+    Boarded { until_in_ms: Millis },
     Inside,
     Leaving { until_in_ms: Millis },
+    Alighted { until_in_ms: Millis },
 }
 
 /// How far a vehicle is with a command: when it changes, the vehicle is to be kept.
@@ -109,8 +111,10 @@ fn keep_stage(stage: Stage, now: Mono) -> KeptStage {
         Stage::Handling { until } => KeptStage::Handling { until_in_ms: until.since(now) },
         Stage::Awaiting { until } => KeptStage::Awaiting { until_in_ms: until.since(now) },
         Stage::Entering { until } => KeptStage::Entering { until_in_ms: until.since(now) },
+        Stage::Boarded { until } => KeptStage::Boarded { until_in_ms: until.since(now) },
         Stage::Inside => KeptStage::Inside,
         Stage::Leaving { until } => KeptStage::Leaving { until_in_ms: until.since(now) },
+        Stage::Alighted { until } => KeptStage::Alighted { until_in_ms: until.since(now) },
     }
 }
 
@@ -123,7 +127,9 @@ fn thaw_stage(stage: &KeptStage, now: Mono) -> Stage {
         KeptStage::Handling { until_in_ms } => Stage::Handling { until: now + until_in_ms },
         KeptStage::Awaiting { until_in_ms } => Stage::Awaiting { until: now + until_in_ms },
         KeptStage::Entering { until_in_ms } => Stage::Entering { until: now + until_in_ms },
+        KeptStage::Boarded { until_in_ms } => Stage::Boarded { until: now + until_in_ms },
         KeptStage::Inside => Stage::Inside,
         KeptStage::Leaving { until_in_ms } => Stage::Leaving { until: now + until_in_ms },
+        KeptStage::Alighted { until_in_ms } => Stage::Alighted { until: now + until_in_ms },
     }
 }
