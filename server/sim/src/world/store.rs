@@ -161,6 +161,7 @@ mod tests {
             lift: lift("L1"),
             nonce: LeaseNonce(nonce),
             epoch: 1,
+            floor: 0,
             asked_at: Mono(0),
         }
     }
