@@ -4,8 +4,7 @@
 //! and has not answered". Must not know: what the scripts do. The driver's own reconnecting client waits for seconds
 //! before it says that nothing is there, so there is a plain one here that is replaced whenever it fails.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -34,7 +33,8 @@ pub(super) struct Link {
     client: Client,
     shown: String,
     slot: Mutex<Slot>,
-    reached: AtomicBool,
+    /// Whether it answered when it was last asked; none before.
+    reached: Lock<Option<bool>>,
 }
 
 /// The connection that is in use, and how many were before.
@@ -47,7 +47,7 @@ struct Slot {
 /// How a try failed.
 enum Failed {
     /// Nothing listens there.
-    Absent,
+    Absent(RedisError),
     /// It could not be connected to in time, so it was not asked.
     NotAsked,
     /// It was asked, or may have been.
@@ -59,7 +59,7 @@ enum Failed {
 impl Link {
     pub(super) fn new(client: Client) -> Self {
         let shown = url::shown(&client);
-        Self { client, shown, slot: Mutex::default(), reached: AtomicBool::new(false) }
+        Self { client, shown, slot: Mutex::default(), reached: Lock::default() }
     }
 
     /// Host, port and database.
@@ -69,7 +69,7 @@ impl Link {
 
     /// It answered when it was last asked.
     pub(super) fn is_reached(&self) -> bool {
-        self.reached.load(Ordering::Relaxed)
+        *self.reached.lock().unwrap_or_else(PoisonError::into_inner) == Some(true)
     }
 
     /// Asks, and once more when no answer comes: the scripts are made to be repeated.
@@ -120,7 +120,7 @@ impl Link {
         };
         match timeout(CONNECT_MAX, connect).await {
             Ok(Ok(found)) => Ok(found),
-            Ok(Err(error)) if is_broken(&error) => Err(Failed::Absent),
+            Ok(Err(error)) if is_broken(&error) => Err(Failed::Absent(error)),
             Ok(Err(error)) => Err(Failed::Unfit(error)),
             Err(_) => Err(Failed::NotAsked),
         }
@@ -148,18 +148,18 @@ impl Link {
 
     /// Keeps whether it is there, and logs each change once.
     fn note<T>(&self, answer: Result<T, Failed>) -> Result<T, LeaseRefusal> {
-        let reached = answer.is_ok();
-        let store = &self.shown;
-        let changed = self.reached.swap(reached, Ordering::Relaxed) != reached;
-        if changed && reached {
+        let reached = Some(answer.is_ok());
+        let before =
+            std::mem::replace(&mut *self.reached.lock().unwrap_or_else(PoisonError::into_inner), reached);
+        let (changed, store) = (before != reached, &self.shown);
+        if changed && answer.is_ok() {
             tracing::info!(store, "the lease store answers");
         }
         answer.map_err(|failed| {
             let (refusal, why) = match &failed {
-                Failed::Absent => (LeaseRefusal::StoreDown, "nothing listens there".to_owned()),
-                Failed::NotAsked => (LeaseRefusal::StoreDown, "it does not answer".to_owned()),
+                Failed::Absent(error) | Failed::Unfit(error) => (LeaseRefusal::StoreDown, error.to_string()),
+                Failed::NotAsked => (LeaseRefusal::StoreDown, "no connection in time".to_owned()),
                 Failed::NoAnswer => (LeaseRefusal::Unknown, "it does not answer".to_owned()),
-                Failed::Unfit(error) => (LeaseRefusal::StoreDown, error.to_string()),
             };
             if changed {
                 tracing::warn!(store, "the lease store is away: {why}");

@@ -47,7 +47,14 @@ impl RedisUrl {
 /// Host, port and database, for people.
 pub(super) fn shown(client: &redis::Client) -> String {
     let info = client.get_connection_info();
-    format!("{}/{}", info.addr(), info.redis_settings().db())
+    let address = if let redis::ConnectionAddr::Tcp(host, port) = info.addr()
+        && host.contains(':')
+    {
+        format!("[{host}]:{port}")
+    } else {
+        info.addr().to_string()
+    };
+    format!("{address}/{}", info.redis_settings().db())
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use super::*;
 
-const USUAL: fn() -> Timing = Timing::default;
-
 /// Each promise, and the timing of the store that it is tried on.
 macro_rules! contract {
     ($($name:ident: $timing:expr;)*) => {
@@ -23,29 +21,29 @@ macro_rules! contract {
 }
 
 fn short_wait() -> Timing {
-    Timing { wait: Millis(300), ..USUAL() }
+    Timing { wait: Millis(300), ..Timing::default() }
 }
 
 fn short_life() -> Timing {
-    Timing { ttl: Millis(500), hold_max: Millis::seconds(60), ..USUAL() }
+    Timing { ttl: Millis(500), hold_max: Millis::seconds(60), ..Timing::default() }
 }
 
 fn short_hold() -> Timing {
-    Timing { hold_max: Millis(300), ..USUAL() }
+    Timing { hold_max: Millis(300), ..Timing::default() }
 }
 
 contract! {
-    one_holds_and_the_other_is_told_who_and_its_place: super::USUAL();
-    waiters_are_served_in_order_at_each_release: super::USUAL();
+    one_holds_and_the_other_is_told_who_and_its_place: super::Timing::default();
+    waiters_are_served_in_order_at_each_release: super::Timing::default();
     the_same_request_gets_the_same_grant: super::short_wait();
     nobody_frees_the_lease_of_another: super::short_wait();
     a_lease_ends_by_itself: super::short_life();
     a_renewed_lease_lives_on: super::short_life();
     a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken: super::short_hold();
-    a_dead_waiter_does_not_keep_the_lift: super::USUAL();
+    a_dead_waiter_does_not_keep_the_lift: super::Timing::default();
     a_place_in_the_line_outlives_a_refusal: super::short_wait();
     a_ticket_that_ended_is_no_place: super::short_ticket();
-    a_serial_is_above_the_floor_whatever_is_forgotten: super::USUAL();
+    a_serial_is_above_the_floor_whatever_is_forgotten: super::Timing::default();
     a_node_that_asks_anew_has_given_up_what_it_held: super::short_wait();
     a_full_line_takes_nobody_in: super::short_wait();
     a_grant_that_is_told_again_has_less_left: super::short_wait();
@@ -182,7 +180,7 @@ async fn a_ticket_that_ended_is_no_place(bench: &Bench) {
 
 async fn a_serial_is_above_the_floor_whatever_is_forgotten(bench: &Bench) {
     let mut last = 0;
-    // Beyond 2^53 not every number is one of Lua's; beyond 2^32 no two neighbors are one of JavaScript's bit operations.
+    // Beyond 2^53 not every number is one of Lua's.
     let rows =
         [(0, false), (1000, false), (0, false), (7, true), (5 << 32, true), (0, false), (1 << 60, false)];
     for (nonce, (floor, emptied)) in (1..).zip(rows) {

@@ -88,6 +88,15 @@ async fn a_password_opens_the_store_and_a_wrong_one_does_not() {
     assert!(!format!("{right:?} {wrong:?}").contains("hush"));
 }
 
+/// A grant then seems to lie in the future; it is broken all the same once the longest hold has passed.
+#[tokio::test]
+async fn a_store_whose_clock_is_set_back_does_not_keep_the_lift_for_a_dead_holder() {
+    let (server, store) = on_redis(Timing { hold_max: Millis(300), ..Timing::default() }).await;
+    let dead = acquire(&store, "A", 1, 0).await.unwrap();
+    server.command(&["HSET", "agv:lift:control:{L1}", "since", "99999999999999"]).await.unwrap();
+    assert!(acquire(&store, "B", 1, 0).await.unwrap().token() > dead.token());
+}
+
 /// With the poll off, nothing but its wake-up tells a waiter that its turn has come.
 #[tokio::test]
 async fn no_wake_up_is_lost_in_a_thousand_hand_overs_between_processes() {
