@@ -15,26 +15,30 @@ impl Reach {
     /// Of one safeguard.
     pub fn of(safeguard: Safeguard) -> Self {
         match safeguard {
-            Safeguard::CommandMemory => Self::Seed(30),
-            Safeguard::LinkFence => Self::Seed(166),
-            Safeguard::TokenFence => Self::Seed(2),
-            Safeguard::ReadAge => Self::Seed(8),
-            Safeguard::OutcomeMemory => Self::Seed(115),
-            Safeguard::Verifying => Self::Seed(26),
-            Safeguard::FrozenRegisters => Self::Seed(201),
-            Safeguard::VehicleMode => Self::Seed(4),
+            Safeguard::CommandMemory => Self::Seed(45),
+            Safeguard::LinkFence => Self::Seed(12),
+            Safeguard::TokenFence => Self::Seed(1),
+            Safeguard::ReadAge => Self::Seed(38),
+            Safeguard::OutcomeMemory => Self::Seed(63),
+            Safeguard::Verifying => Self::Seed(1),
+            Safeguard::FrozenRegisters => Self::Seed(266),
+            Safeguard::VehicleMode => Self::Seed(11),
             Safeguard::TwoChannels => Self::Seed(1),
             Safeguard::OneSession => Self::Seed(3),
-            Safeguard::HeartbeatResults => Self::Seed(4),
+            Safeguard::HeartbeatResults => Self::Seed(5),
             Safeguard::ConditionalWrites => Self::Seed(1),
-            Safeguard::Takeover => Self::Seed(1),
+            Safeguard::Takeover => Self::Out(
+                "a node that a random world kills comes back, and its new run frees the old one's tasks",
+            ),
             Safeguard::MemoryWindow => {
                 Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
             }
-            Safeguard::ClaimFence => Self::Out("one node claims every task until nodes share a ledger"),
-            Safeguard::SessionFence => {
-                Self::Out("one node speaks of its newest ride alone, so an older ride carries an older token")
-            }
+            Safeguard::ClaimFence => Self::Out(
+                "what a node sent before it lost a task carries an older token, or an id that the vehicle remembers",
+            ),
+            Safeguard::SessionFence => Self::Out(
+                "a ride is granted after the last one's commands, so an older ride carries an older token",
+            ),
             Safeguard::Expectation => Self::Out("what a late read hides, the interlock sees in the newest"),
             Safeguard::Interlock => Self::Out("what contradicts the movement also misses the expectation"),
             Safeguard::Validity => Self::Out("its 2.5 s are those of the read, whose age is refused first"),

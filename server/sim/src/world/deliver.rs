@@ -54,13 +54,7 @@ impl World {
             }
             Parcel::News { node, life, n_batches } => self.news(place, node, life, n_batches),
             Parcel::Attend { node, life, run, beat } => self.attended(node, life, run, beat),
-            Parcel::ToStore(request) => {
-                let answered = self.store.acquire(request, self.now);
-                self.answer_leases(answered);
-                if let Some(due) = self.store.next_due() {
-                    self.post.send(due, Parcel::StoreLine);
-                }
-            }
+            Parcel::ToStore(request) => self.store_asked(request),
             Parcel::Release { lift, nonce } => {
                 let answered = self.store.release(&lift, nonce, self.now);
                 self.answer_leases(answered);

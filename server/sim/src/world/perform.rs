@@ -208,6 +208,14 @@ impl World {
         }
     }
 
+    pub(super) fn store_asked(&mut self, request: Request) {
+        let answered = self.store.acquire(request, self.now);
+        self.answer_leases(answered);
+        if let Some(due) = self.store.next_due() {
+            self.post.send(due, Parcel::StoreLine);
+        }
+    }
+
     pub(super) fn answer_leases(&mut self, answered: impl IntoIterator<Item = (Request, Answer)>) {
         for (request, answer) in answered {
             let (nonce, lift) = (request.nonce, request.lift);

@@ -170,9 +170,10 @@ fn troubles_stand_for_as_long_as_they_would_have() {
     }
     let changes = sim.take_changes(Mono(4000)).expect("troubles are kept");
     assert_eq!((changes.lifts.len(), changes.vehicles.len()), (1, 2));
-    let kept = sim.kept(Mono(10_000));
-    let mut sim = SimPlant::thaw(&plant(), kept.clone(), Mono(0)).expect("it fits");
-    assert_eq!(sim.kept(Mono(0)), kept, "with all that troubles it");
+    let (kept, later) = (sim.kept(Mono(10_000)), Mono(20_000));
+    let again = SimPlant::thaw(&plant(), kept.clone(), later).map(|it| it.kept(later));
+    assert_eq!(again.as_ref(), Ok(&kept), "with all that troubles it");
+    let mut sim = SimPlant::thaw(&plant(), kept, Mono(0)).expect("it fits");
     let loss = |sim: &SimPlant| sim.vehicle(&vehicle("V1")).map(|it| it.radio_road().loss_permille);
     let beat = |sim: &SimPlant| sim.lift_status(&lift("L1")).map(|it| it.heartbeat);
     let frozen = beat(&sim);
