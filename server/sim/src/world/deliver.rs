@@ -67,10 +67,7 @@ impl World {
             Parcel::ReadDone { gateway, life, lift, read } => self.read_done(gateway, life, lift, read),
             Parcel::Write { gateway, life, lift, block } => self.write(gateway, life, lift, block),
             Parcel::Written { gateway, life, lift, number, result } => {
-                if self.gateways.get(gateway).is_some_and(|it| it.life == life) {
-                    self.checkers.written(&lift, number, result);
-                    self.with_gateway(gateway, gateway::Event::Written { lift, number, result });
-                }
+                self.written((gateway, life), lift, number, result);
             }
             Parcel::Connect { vehicle } => self.connect(&vehicle),
             Parcel::Missed { vehicle, connection } => self.missed(vehicle, connection),
@@ -272,6 +269,14 @@ impl World {
         let wait = if link == Some(PlcLinkEffect::AnswerLost) { PLC_RECONNECT } else { PLC_LEG };
         let number = block.number;
         self.post.send(self.now + wait, Parcel::Written { gateway, life, lift, number, result });
+    }
+
+    /// The gateway hears how its write went, if it still runs.
+    fn written(&mut self, (gateway, life): (usize, u32), lift: LiftId, number: u16, result: WriteResult) {
+        if self.gateways.get(gateway).is_some_and(|it| it.life == life) {
+            self.checkers.written(&lift, number, result);
+            self.with_gateway(gateway, gateway::Event::Written { lift, number, result });
+        }
     }
 
     fn connect(&mut self, vehicle: &VehicleId) {

@@ -330,6 +330,7 @@ impl House {
             age_ms: Millis(0),
             connection: Connection::Up,
             epoch: 1,
+            token: FencingToken::default(),
             verifying: None,
             connections_lost: 0,
         };
