@@ -79,16 +79,12 @@ impl Database {
 
 /// Why a store cannot be brought to the newest schema, with what to do when that is known.
 fn cannot_migrate(error: MigrateError, known: &Migrator) -> anyhow::Error {
-    match error {
-        MigrateError::VersionMissing(found) => {
-            let newest = known.iter().map(|it| it.version).max().unwrap_or_default();
-            anyhow::anyhow!(
-                "its schema has migration {found}, this program knows {newest} at most: a newer hoistway has written \
-                 it, so start that one, or go back to a copy from before the upgrade"
-            )
-        }
-        other => other.into(),
-    }
+    let MigrateError::VersionMissing(found) = error else { return error.into() };
+    let newest = known.iter().map(|it| it.version).max().unwrap_or_default();
+    anyhow::anyhow!(
+        "its schema has migration {found}, this program knows {newest} at most: a newer hoistway has written it, so \
+         start that one, or go back to a copy from before the upgrade"
+    )
 }
 
 /// Opens the file, creates it when it is missing, and brings it to the newest schema.

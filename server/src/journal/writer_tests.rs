@@ -126,7 +126,7 @@ impl Bench {
         let (answer, stored) = oneshot::channel();
         let node = NodeId::try_new("A").unwrap();
         let proposal = Proposal::new(node, DateTime::UNIX_EPOCH, vec![record], vec![guard], answer).unwrap();
-        self.queue.try_send(proposal).ok().expect("the queue has room");
+        assert!(self.queue.try_send(proposal).is_ok(), "the queue has room");
         stored
     }
 

@@ -132,9 +132,9 @@ async fn a_server_that_is_killed_under_load_loses_nothing_and_doubles_nothing() 
     while let page = journal.entries_after(LedgerSequence(found.len() as u64), 1000).await.unwrap()
         && !page.is_empty()
     {
-        found.extend(page.into_iter().map(|entry| match entry.record {
-            Record::NodeStarted { run, .. } => run,
-            other => panic!("{other:?}"),
+        found.extend(page.into_iter().map(|entry| {
+            let Record::NodeStarted { run, .. } = entry.record else { panic!("{entry:?}") };
+            run
         }));
     }
     assert_eq!(journal.verify().await.unwrap().entries, found.len() as u64);

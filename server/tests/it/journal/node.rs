@@ -1,9 +1,11 @@
 //! A control node whose ledger is on PostgreSQL, as a process, and what the command line says of such a ledger.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use reqwest::Response;
 use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, sleep};
 
 use crate::brokers::free_address;
 use crate::postgres::Postgres;
@@ -25,6 +27,21 @@ async fn order(port: u16, key: &str) -> Response {
     request.send().await.unwrap()
 }
 
+/// Asks until the order is taken, as a client has to.
+async fn taken(port: u16, key: &str, log: &Path) {
+    let deadline = Instant::now() + START_BOUND;
+    loop {
+        let answer = order(port, key).await;
+        let (status, body) = (answer.status(), answer.text().await.unwrap());
+        if status == 202 {
+            return;
+        }
+        assert_eq!(status, 503, "{body}");
+        assert!(Instant::now() < deadline, "{body}\n{}", tail(log));
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_refuses_orders_while_postgresql_is_away_and_takes_them_again_after() {
     let server = Postgres::start().await;
@@ -40,7 +57,8 @@ async fn a_node_refuses_orders_while_postgresql_is_away_and_takes_them_again_aft
         .unwrap();
     let _control = Process { child };
     wait(port, "/readyz", START_BOUND, || tail(&log), |it| it["ready"] == true).await;
-    assert_eq!(order(port, "before").await.status(), 202);
+    // It is ready a moment before its start is in the ledger, and takes no order until then.
+    taken(port, "before", &log).await;
 
     server.freeze();
     let refused = loop {
@@ -59,11 +77,7 @@ async fn a_node_refuses_orders_while_postgresql_is_away_and_takes_them_again_aft
     assert_eq!(ready.json::<Value>().await.unwrap()["failing"], json!(["ledger"]));
 
     server.thaw();
-    let deadline = tokio::time::Instant::now() + START_BOUND;
-    while order(port, "while").await.status() != 202 {
-        assert!(tokio::time::Instant::now() < deadline, "{}", tail(&log));
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+    taken(port, "while", &log).await;
     wait(port, "/readyz", START_BOUND, || tail(&log), |it| it["ready"] == true).await;
 }
 
