@@ -119,6 +119,9 @@ pub enum Role {
     /// Run whole sites in virtual time: random faults, named accidents, measured rides. Nothing real is touched.
     #[command(subcommand)]
     Lab(roles::lab::Lab),
+    /// Measure the product beside what the machine can do at best, in the same run.
+    #[command(subcommand)]
+    Bench(roles::bench::Bench),
     /// Stand beside the PLCs: the one voice that they hear, and the road of its vehicles.
     #[command(after_help = GATEWAY_HELP)]
     Gateway(roles::gateway::GatewayArgs),
@@ -141,6 +144,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Role::CheckConfig { file } => check_config(&file),
         Role::Lab(lab) => roles::lab::run(lab),
+        Role::Bench(bench) => roles::bench::run(bench),
         Role::Migrate { store } => {
             let text = stop::play(|_| roles::migrate::run(&store))?;
             say(&mut std::io::stdout(), &text)?;

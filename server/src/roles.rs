@@ -1,5 +1,6 @@
 //! What one executable can be. Each role is one function that runs until it is done or told to stop.
 
+pub mod bench;
 pub mod check_config;
 pub mod control;
 pub mod demo;

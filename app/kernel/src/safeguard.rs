@@ -1,7 +1,7 @@
 //! The safeguards by name, so that the lab can show what each is for by taking one away.
 //!
 //! What ships runs with [`Safeguards::ALL`], which is the default everywhere. [`Safeguards::all_but`] is called by the
-//! crate `sim` and the kernel's property tests alone; the test `tidy::only_the_lab_takes_safeguards_away` holds that.
+//! crate `sim` and the kernel's own tests alone; the test `tidy::only_the_lab_takes_safeguards_away` holds that.
 
 /// One rule that keeps an accident away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

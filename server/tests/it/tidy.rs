@@ -144,13 +144,14 @@ fn what_decides_is_not_serialised() {
     );
 }
 
-/// What ships runs with all of them: only the lab, and the kernel's own random runs, take one away.
+/// What ships runs with all of them: only the lab, and the kernel's own tests, take one away.
 #[test]
 fn only_the_lab_takes_safeguards_away() {
     let allowed = [
         "server/sim/",
         "app/kernel/src/safeguard.rs",
         "app/kernel/tests/properties/",
+        "app/kernel/src/control/tests/",
         "server/tests/it/tidy.rs",
     ];
     let callers: Vec<_> = tracked()
