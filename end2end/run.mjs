@@ -2,6 +2,7 @@
 //
 // HOISTWAY_URL   address of a running `hoistway demo` (required)
 // HOISTWAY_PID   its process id: the test stops and continues it to see the veil come and go (required)
+// HOISTWAY_OTHER_URL address of its node B (required)
 // HOISTWAY_DRILLS_URL address of a running `hoistway demo --drills` (required)
 // CHROMIUM       the browser, if it is not where Debian puts it
 // HOISTWAY_SHOTS folder for screenshots, if they are wanted
@@ -11,10 +12,11 @@ import os from "node:os";
 import path from "node:path";
 import AxeBuilder from "@axe-core/playwright";
 import { chromium } from "playwright-core";
-import * as frames from "./frames.mjs";
+import { nodeChecks } from "./nodes.mjs";
 
 const url = need("HOISTWAY_URL").replace(/\/$/, "");
 const pid = Number(need("HOISTWAY_PID"));
+const otherUrl = need("HOISTWAY_OTHER_URL").replace(/\/$/, "");
 const drillsUrl = need("HOISTWAY_DRILLS_URL").replace(/\/$/, "");
 const executablePath =
   process.env.CHROMIUM ??
@@ -60,8 +62,7 @@ const checks = [
   ["a lift is selected by keyboard", selectsByKeyboard],
   ["an order placed over REST is shown and completed", orderCompletes],
   ["axe finds nothing serious, in both languages and on both canvases", axeIsContent],
-  ["a page that loses its node keeps what it knows and asks for the rest", resumesWithItsCursor],
-  ["control nodes that are missing are named, worded and counted", showsNodes],
+  ...nodeChecks({ context, url, otherUrl, complaints, choose, shot, saturatedPixels, SHORT_MS }),
   ["an ordinary run shows no trace of drills", hasNoDrills],
   ["a drill run says so on every screen, and a drill starts and ends by keyboard", drillsByKeyboard],
   ["nothing was written to the console", consoleIsSilent],
@@ -222,127 +223,6 @@ async function axeIsContent() {
       const text = serious.map((it) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node) => node.html).join(" ")}`);
       assert.deepEqual(text, [], `${lang}, ${canvas}`);
     }
-  }
-}
-
-/// Opens a page whose stream can be cut, and held: then it gets the test's own frames and no others.
-async function openHeldPage() {
-  const held = { page: await context.newPage(), addresses: [], frozen: false, socket: null };
-  held.page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
-  await held.page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
-    held.addresses.push(new URL(socket.url()));
-    held.socket = socket;
-    const server = socket.connectToServer();
-    server.onMessage((message) => {
-      if (!held.frozen) socket.send(message);
-    });
-  });
-  await held.page.setViewportSize({ width: 1920, height: 1080 });
-  await held.page.goto(`${url}/`);
-  await held.page.waitForSelector("html[data-link=live]", { timeout: SHORT_MS });
-  return held;
-}
-
-/// Lets a page show what a test wants it to, at the ledger's place where it stands.
-async function freeze(held, changes) {
-  held.frozen = true;
-  const sequence = Number((await held.page.textContent(".facts .sequence")).replace(/\D/g, ""));
-  held.socket.send(frames.delta(sequence, changes));
-  held.ticking = setInterval(() => held.socket.send(frames.tick(sequence)), 1000);
-  return sequence;
-}
-
-function thaw(held) {
-  clearInterval(held.ticking);
-  held.frozen = false;
-}
-
-async function resumesWithItsCursor() {
-  const held = await openHeldPage();
-  try {
-    assert.equal(held.addresses[0].search, "", "the first connection has nothing to resume");
-    // No node knows this alarm: a snapshot would take it away.
-    const detail = "known to this page alone";
-    const sequence = await freeze(held, [frames.alarm({ id: "KEPT", detail, at: new Date().toISOString() })]);
-    await held.page.waitForSelector(`text=${detail}`, { timeout: SHORT_MS });
-    thaw(held);
-    await held.socket.close();
-    const again = () => held.addresses.length > 1;
-    for (let end = Date.now() + SHORT_MS; Date.now() < end && !again();) await held.page.waitForTimeout(50);
-    assert.ok(again(), "the page did not connect again");
-    const asked = held.addresses[1].searchParams;
-    assert.equal(Number(asked.get("after")), sequence);
-    assert.match(asked.get("site"), /^[\w-]+\.[0-9a-f]{16}$/);
-    // A vehicle's beat is not older than its resumption, so by then the first frames were applied.
-    const clock = await held.page.textContent(".clock time");
-    await held.page.waitForFunction((old) => document.querySelector(".clock time").textContent !== old, clock,
-      { timeout: SHORT_MS });
-    assert.ok(await held.page.isVisible(`text=${detail}`), "the page began again with everything");
-    await held.page.reload();
-    await held.page.waitForSelector("html[data-link=live]", { timeout: SHORT_MS });
-    assert.equal(await held.page.locator(`text=${detail}`).count(), 0, "a new page begins with everything");
-  } finally {
-    thaw(held);
-    await held.page.close();
-  }
-}
-
-async function showsNodes() {
-  const held = await openHeldPage();
-  const { page: other } = held;
-  try {
-    assert.equal(await other.locator(".node-list").count(), 0, "one node makes no noise");
-    const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString();
-    const peer = (id, standing, seconds, tasks) =>
-      ({ id, standing, since: ago(seconds), heardAt: ago(standing === "running" ? 1 : seconds), tasks });
-    const both = (standing) => [frames.nodes([peer("A", "running", 5400, 4), peer("B", standing, 95, 3)])];
-    const rows = [
-      ["running", "en", /^B · 3 tasks$/, 0],
-      ["stopped", "en", /^B stopped · 3 tasks$/, 0],
-      ["silent", "en", /^B silent 1 min \d\d s · 3 tasks$/, 1],
-      ["lost", "zh-CN", /^B 已失效 1 分 \d\d 秒 · 3 项任务$/, 1],
-    ];
-    for (const [standing, lang, words, missing] of rows) {
-      thaw(held);
-      await freeze(held, both(standing));
-      await other.waitForSelector(`[data-node=B][data-standing=${standing}]`, { timeout: SHORT_MS });
-      await choose(other, lang, "day");
-      assert.match((await other.innerText("[data-node=B]")).replace(/\s+/g, " ").trim(), words);
-      assert.equal(await other.locator(".node-list .missing").count(), missing, standing);
-      assert.match(await other.innerText("[data-node=A]"), lang === "en" ? /this page/ : /本页/);
-      if (!missing) assert.equal(await saturatedPixels(await other.locator(".head").screenshot()), 0, standing);
-      await shot(`nodes-${standing}`, other);
-    }
-    await other.locator(".node-list").focus();
-    await other.keyboard.press("Enter");
-    assert.ok(await other.isVisible("#node-panel"), "the names open their table by keyboard");
-    assert.equal(await other.locator("#node-panel tbody tr").count(), 2);
-    for (const [width, height] of [[1280, 720], [1920, 1080], [3840, 2160]]) {
-      await other.setViewportSize({ width, height });
-      for (const lang of ["en", "zh-CN"]) {
-        for (const canvas of ["day", "night"]) {
-          await choose(other, lang, canvas);
-          const wide = await other.evaluate(() =>
-            ["html", ".head", ".node-panel", ".scroll"].filter((it) => {
-              const element = document.querySelector(it);
-              return element && element.scrollWidth > element.clientWidth + 1;
-            }));
-          assert.deepEqual(wide, [], `overflow at ${width}, ${lang}, ${canvas}`);
-          await shot(`nodes-${width}-${lang}-${canvas}`, other);
-        }
-      }
-    }
-    const { violations } = await new AxeBuilder({ page: other }).analyze();
-    const serious = violations.filter((it) => ["serious", "critical"].includes(it.impact));
-    assert.deepEqual(serious.map((it) => `${it.id}: ${it.nodes[0]?.html}`), []);
-    assert.equal(await other.locator(".claim").first().isVisible(), true, "a row says who claims it");
-    await other.locator(".node-list").focus();
-    await other.keyboard.press("Enter");
-    assert.ok(!(await other.isVisible("#node-panel")), "and close it");
-  } finally {
-    await choose(other, "en", "day");
-    thaw(held);
-    await other.close();
   }
 }
 
