@@ -388,11 +388,9 @@ impl Control {
     /// Begins a run: shows everything, and decides nothing before the ledger has the start.
     pub fn start(&mut self, now: Now) {
         self.numbers = self.book.numbered.get(&self.config.node).copied().unwrap_or_default();
-        self.started = now.mono;
-        self.next_beat = now.mono;
+        (self.started, self.next_beat) = (now.mono, now.mono);
         self.touch_everything();
-        let run = self.book.run_of(&self.config.node) + 1;
-        self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);
+        self.drive_start(now);
         self.look(now);
     }
 
@@ -490,11 +488,10 @@ impl Control {
             self.drive_start(now);
         }
         self.note_silences(now);
-        self.note_standings(now);
         self.show(now);
     }
 
-    /// The start was not stored: asks again.
+    /// Asks the ledger to take the start, and again while it was not stored.
     fn drive_start(&mut self, now: Now) {
         let run = self.book.run_of(&self.config.node) + 1;
         self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);

@@ -47,6 +47,7 @@ impl Control {
 
     /// Who has grown silent is shown so, although no message says it.
     pub(super) fn note_silences(&mut self, now: Now) {
+        self.note_standings(now);
         for (id, ear) in &mut self.vehicles {
             let hearing = Some(ear.hearing(now));
             if ear.shown != hearing {

@@ -17,7 +17,6 @@ impl Reach {
         match safeguard {
             Safeguard::CommandMemory => Self::Seed(45),
             Safeguard::LinkFence => Self::Seed(12),
-            Safeguard::TokenFence => Self::Seed(1),
             Safeguard::ReadAge => Self::Seed(38),
             Safeguard::OutcomeMemory => Self::Seed(63),
             Safeguard::Verifying => Self::Seed(1),
@@ -35,6 +34,9 @@ impl Reach {
             }
             Safeguard::ClaimFence => Self::Out(
                 "what a node sent before it lost a task carries an older token, or an id that the vehicle remembers",
+            ),
+            Safeguard::TokenFence => Self::Out(
+                "serials rise over whatever the store forgets, and a command late enough to be outranked names an old read",
             ),
             Safeguard::SessionFence => Self::Out(
                 "a ride is granted after the last one's commands, so an older ride carries an older token",
