@@ -17,16 +17,20 @@ const HANDOVER_MAX: Millis = Millis::seconds(1);
 impl House {
     /// Claims by generation: by whom, and of which task.
     fn claims(&self, wanted: u64) -> Vec<(String, String)> {
-        self.found(|it| match it {
-            Record::TaskClaimed { task, generation: Generation(n) } if *n == wanted => Some(task.to_string()),
-            _ => None,
+        self.found(|it| {
+            if let Record::TaskClaimed { task, generation: Generation(n) } = it
+                && *n == wanted
+            {
+                Some(task.to_string())
+            } else {
+                None
+            }
         })
     }
 
     fn lost(&self) -> Vec<(String, (String, u64))> {
-        self.found(|it| match it {
-            Record::NodeLost { node, run } => Some((node.to_string(), *run)),
-            _ => None,
+        self.found(|it| {
+            if let Record::NodeLost { node, run } = it { Some((node.to_string(), *run)) } else { None }
         })
     }
 
@@ -123,10 +127,7 @@ fn a_node_that_woke_up_is_refused_and_begins_anew() {
         assert_eq!(refused.is_empty(), !conditional, "{refused:?}");
         assert!(refused.iter().all(|it| *it == Row::Node(fixture::node("A"))), "{refused:?}");
         house.run(Millis::seconds(3));
-        let runs = house.found(|it| match it {
-            Record::NodeStarted { run, .. } => Some(*run),
-            _ => None,
-        });
+        let runs = house.found(|it| if let Record::NodeStarted { run, .. } = it { Some(*run) } else { None });
         assert_eq!(runs.iter().filter(|(node, _)| node == "A").map(|it| it.1).collect::<Vec<_>>(), [1, 2]);
         house.conditional = true;
         house.carry_out(&next);
@@ -161,10 +162,7 @@ fn a_graceful_stop_hands_over_at_once_and_takes_no_orders() {
     house.let_go();
     assert!(house.answer(0, late).is_ok() && house.nodes[0].left);
     assert_eq!(house.nodes[0].leases, ["ask", "release"]);
-    let stopped = house.found(|it| match it {
-        Record::NodeStopped { run } => Some(*run),
-        _ => None,
-    });
+    let stopped = house.found(|it| if let Record::NodeStopped { run } = it { Some(*run) } else { None });
     assert_eq!(stopped, [("A".to_owned(), 1)]);
     house.nodes[0].power = Power::Off;
     house.run(HANDOVER_MAX);
@@ -233,9 +231,8 @@ fn two_nodes_choose_one_vehicle_and_one_of_them_chooses_anew() {
             vehicle.load = None;
         }
         house.run(Millis::seconds(2));
-        let chosen = house.found(|it| match it {
-            Record::VehicleAssigned { vehicle, .. } => Some(vehicle.to_string()),
-            _ => None,
+        let chosen = house.found(|it| {
+            if let Record::VehicleAssigned { vehicle, .. } = it { Some(vehicle.to_string()) } else { None }
         });
         let own = pairs(&[("A", "V1"), ("B", "V2")]);
         assert_eq!(chosen == own, conditional, "{chosen:?}");
@@ -263,10 +260,9 @@ fn a_node_that_was_superseded_falls_silent() {
 fn the_steward_alone_raises_and_clears_alarms_of_what_belongs_to_no_task() {
     let mut house = House::ready(&["A", "B"], 2);
     let raised = |house: &House| {
-        house.found(|it| match it {
-            Record::AlarmRaised { alarm } => Some(alarm.subject.clone()),
-            _ => None,
-        })
+        house.found(
+            |it| if let Record::AlarmRaised { alarm } = it { Some(alarm.subject.clone()) } else { None },
+        )
     };
     let subject = |name| Subject::Vehicle(fixture::vehicle(name));
     house.silent.insert(fixture::vehicle("V1"));
