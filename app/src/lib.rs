@@ -75,9 +75,10 @@ mod tests {
 
     #[test]
     fn several_control_nodes_are_told_apart_and_one_makes_no_noise() {
+        type Texts = &'static [&'static str];
         let mut snapshot = sample::snapshot();
         snapshot.tasks[0].claimed_by = Some(snapshot.node.id.clone());
-        let rows: [(Vec<_>, Option<&str>, &[&str], &[&str]); 3] = [
+        let rows: [(_, _, Texts, Texts); 3] = [
             (
                 sample::nodes(),
                 Some("en"),

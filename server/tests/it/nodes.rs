@@ -14,11 +14,9 @@ use self::hall::Hall;
 use crate::processes::{RIDE_BOUND, START_BOUND, state_of};
 
 fn claims<'a>(entries: &'a [Entry], task: &'a str) -> Vec<(&'a NodeId, u64)> {
-    let claim = |it: &'a Entry| match &it.record {
-        Record::TaskClaimed { task: claimed, generation } if claimed.as_str() == task => {
-            Some((&it.node, generation.0))
-        }
-        _ => None,
+    let claim = |it: &'a Entry| {
+        let Record::TaskClaimed { task: claimed, generation } = &it.record else { return None };
+        (claimed.as_str() == task).then_some((&it.node, generation.0))
     };
     entries.iter().filter_map(claim).collect()
 }
