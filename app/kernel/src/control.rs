@@ -36,12 +36,12 @@ use crate::wire::ledger::{Entry, Record};
 use crate::wire::live::Change;
 use crate::wire::rest::{OrderRefusal, PlaceOrder};
 use crate::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
-use crate::wire::view::{LiftCommandView, NodeStanding};
+use crate::wire::view::LiftCommandView;
 
 use self::alarms::Rejections;
 use self::book::Touched;
 use self::ears::{GatewayEar, LiftEar, VehicleEar};
-use self::nodes::{Leaving, PeerEar};
+use self::nodes::{Leaving, PeerEar, Seen};
 use self::orders::{Contested, PendingOrder};
 use self::rides::{Watch, Words};
 use self::tasks::Delivery;
@@ -297,8 +297,7 @@ pub struct Control {
     contested: Vec<Contested>,
     peers: BTreeMap<NodeId, PeerEar>,
     peers_read_at: Option<Mono>,
-    /// How the nodes stood when they were looked at last, so that a change by time alone is shown.
-    standings: BTreeMap<NodeId, NodeStanding>,
+    seen: Seen,
     leaving: Leaving,
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
     batches: u64,
@@ -346,7 +345,7 @@ impl Control {
             contested: Vec::new(),
             peers: BTreeMap::new(),
             peers_read_at: None,
-            standings: BTreeMap::new(),
+            seen: Seen::default(),
             leaving: Leaving::No,
             spoken: BTreeMap::new(),
             batches: 0,

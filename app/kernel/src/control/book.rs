@@ -39,6 +39,8 @@ pub struct Book {
     pub tasks: BTreeMap<TaskId, TaskBook>,
     /// Of open tasks: there are few of them among many that ended.
     pub open: BTreeSet<TaskId>,
+    /// The open task of each vehicle that has one.
+    pub carriers: BTreeMap<VehicleId, TaskId>,
     /// Of ended tasks, oldest first.
     pub ended: VecDeque<TaskId>,
     /// Idempotency keys of the tasks above.
@@ -250,6 +252,7 @@ impl Book {
             }
             Record::VehicleAssigned { task, vehicle } => {
                 let mut touched = self.with_task(task, |book| book.vehicle = Some(vehicle.clone()))?;
+                self.carriers.insert(vehicle.clone(), task.clone());
                 touched.push(Touched::Vehicle(vehicle.clone()));
                 Ok(touched)
             }
@@ -301,7 +304,12 @@ impl Book {
 
     /// The open task that a vehicle carries.
     pub fn task_of(&self, vehicle: &VehicleId) -> Option<(&TaskId, &TaskBook)> {
-        self.open_tasks().find(|(_, it)| it.vehicle.as_ref() == Some(vehicle))
+        self.carriers.get(vehicle).and_then(|id| self.tasks.get_key_value(id))
+    }
+
+    /// Open tasks that have a vehicle.
+    pub fn carried_tasks(&self) -> impl Iterator<Item = (&TaskId, &TaskBook)> {
+        self.carriers.values().filter_map(|id| self.tasks.get_key_value(id))
     }
 
     /// Tasks that are not over.
@@ -389,6 +397,9 @@ impl Book {
             task.ended_at = Some(entry.at);
             touched.push(Touched::Nodes);
             self.open.remove(id);
+            if let Some(vehicle) = task.vehicle.as_ref().filter(|it| self.carriers.get(*it) == Some(id)) {
+                self.carriers.remove(vehicle);
+            }
             self.ended.push_back(id.clone());
             self.forget();
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
-use crate::ids::{LiftId, NodeId, TaskId, VehicleId};
+use crate::ids::{LedgerSequence, LiftId, NodeId, TaskId, VehicleId};
 use crate::ledger::Presence;
 use crate::safeguard::Safeguard;
 use crate::time::{Mono, Now};
@@ -45,6 +45,23 @@ pub(super) struct PeerEar {
     presence: Option<Presence>,
     /// When its word last changed, on this machine's own clock.
     moved_at: Mono,
+}
+
+/// What was made of the nodes when they were looked at last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Seen {
+    /// So that a change by time alone is shown.
+    standings: BTreeMap<NodeId, NodeStanding>,
+    /// So that the sum is done once for each change, and not at each heartbeat.
+    shares: Option<Shares>,
+}
+
+/// The unclaimed tasks that fall to this node, and what that rests on.
+#[derive(Clone, Debug, PartialEq)]
+struct Shares {
+    ledger: LedgerSequence,
+    living: Vec<NodeId>,
+    ours: BTreeSet<TaskId>,
 }
 
 /// How far this node is with leaving.
@@ -106,8 +123,8 @@ impl Control {
     /// nothing was read.
     pub(super) fn note_standings(&mut self, now: Now) {
         let standings = self.book.nodes.keys().map(|id| (id.clone(), self.standing(id, now))).collect();
-        if self.standings != standings {
-            self.standings = standings;
+        if self.seen.standings != standings {
+            self.seen.standings = standings;
             self.touched.insert(Touched::Nodes);
         }
     }
@@ -182,9 +199,25 @@ impl Control {
         }
     }
 
-    /// The unclaimed tasks that fall to this node: each, the oldest first, to the living node with the fewest.
-    pub(super) fn falls_to_us(&self, now: Now) -> BTreeSet<TaskId> {
-        let mut loads: BTreeMap<&NodeId, u32> = self.living(now).into_iter().map(|it| (it, 0)).collect();
+    /// Works out anew which unclaimed tasks fall to this node, if the ledger or who lives has changed.
+    pub(super) fn share_out(&mut self, now: Now) {
+        let living: Vec<NodeId> = self.living(now).into_iter().cloned().collect();
+        let ledger = self.book.sequence;
+        let stands = self.seen.shares.as_ref().is_some_and(|it| it.ledger == ledger && it.living == living);
+        if !stands {
+            let ours = self.share_among(&living);
+            self.seen.shares = Some(Shares { ledger, living, ours });
+        }
+    }
+
+    /// By the last [`Control::share_out`].
+    pub(super) fn falls_to_us(&self, task: &TaskId) -> bool {
+        self.seen.shares.as_ref().is_some_and(|it| it.ours.contains(task))
+    }
+
+    /// Each unclaimed task, the oldest first, falls to the living node with the fewest.
+    fn share_among(&self, living: &[NodeId]) -> BTreeSet<TaskId> {
+        let mut loads: BTreeMap<&NodeId, u32> = living.iter().map(|it| (it, 0)).collect();
         let mut unclaimed = Vec::new();
         for (id, task) in self.book.open_tasks() {
             match self.owner(task) {

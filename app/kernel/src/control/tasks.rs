@@ -100,15 +100,22 @@ impl Control {
     }
 
     pub(super) fn drive_tasks(&mut self, now: Now) {
-        let unclaimed = self.falls_to_us(now);
-        let mut open: Vec<(u8, LedgerSequence, TaskId)> = self
+        self.share_out(now);
+        let rank = |it: &TaskBook| (u8::MAX - it.order.priority, it.placed);
+        let mut due: Vec<((u8, LedgerSequence), TaskId)> = self
             .book
-            .open_tasks()
-            .filter(|(id, it)| self.is_own(it) || unclaimed.contains(*id))
-            .map(|(id, it)| (u8::MAX - it.order.priority, it.placed, id.clone()))
+            .carried_tasks()
+            .filter(|(id, it)| self.is_own(it) || self.falls_to_us(id))
+            .map(|(id, it)| (rank(it), id.clone()))
             .collect();
-        open.sort();
-        for (_, _, id) in open {
+        // Thousands may wait for a vehicle; they are looked at when one is free.
+        if self.vehicles.keys().any(|it| self.free_at(it, now).is_some()) {
+            let waiting = self.book.open_tasks().filter(|(_, it)| it.vehicle.is_none());
+            let ours = waiting.filter(|(id, it)| self.is_own(it) || self.falls_to_us(id));
+            due.extend(ours.map(|(id, it)| (rank(it), id.clone())));
+        }
+        due.sort();
+        for (_, id) in due {
             self.drive_task(&id, now);
         }
     }
