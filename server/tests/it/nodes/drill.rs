@@ -10,11 +10,12 @@ use kernel::wire::ledger::{Entry, Record};
 
 use super::hall::Hall;
 
-/// Vehicles on each of the two floors.
-const PER_FLOOR: usize = 12;
-/// Two minutes of orders, two each second.
+/// Vehicles on each of the two floors: enough that most orders find one on their own floor, for the lift carries no
+/// more than one vehicle in half a minute.
+const PER_FLOOR: usize = 24;
+/// Somewhat more than two minutes of orders.
 const ORDERS: usize = 240;
-const ORDER_PERIOD: Duration = Duration::from_millis(500);
+const ORDER_PERIOD: Duration = Duration::from_millis(550);
 /// A killed node stays away for longer than it takes to be found silent.
 const AWAY: Duration = Duration::from_secs(8);
 /// Between a start and the next kill.
@@ -24,10 +25,10 @@ const KILLS: usize = 11;
 /// An order is over long before.
 const BOUND: Duration = Duration::from_secs(600);
 
-/// The order of a number: mostly within a bay, each tenth to the other floor.
+/// The order of a number: mostly within a bay, each fortieth to the other floor, since one lift carries one vehicle.
 fn ends(number: usize) -> (String, String) {
     let (floor, bay) = (1 + number % 2, 1 + (number / 2) % PER_FLOOR);
-    let to = if number.is_multiple_of(10) { 3 - floor } else { floor };
+    let to = if number.is_multiple_of(40) { 3 - floor } else { floor };
     (format!("P{floor}-{bay}"), format!("D{to}-{bay}"))
 }
 
