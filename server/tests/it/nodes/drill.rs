@@ -13,15 +13,15 @@ use super::hall::Hall;
 /// Vehicles on each of the two floors: enough that most orders find one on their own floor, for the lift carries no
 /// more than one vehicle in half a minute.
 const PER_FLOOR: usize = 24;
-/// Somewhat more than two minutes of orders.
-const ORDERS: usize = 240;
-const ORDER_PERIOD: Duration = Duration::from_millis(550);
+/// Three minutes of orders, nearly as many as the vehicles carry.
+const ORDERS: usize = 210;
+const ORDER_PERIOD: Duration = Duration::from_millis(850);
 /// A killed node stays away for longer than it takes to be found silent.
 const AWAY: Duration = Duration::from_secs(8);
 /// Between a start and the next kill.
 const UP: Duration = Duration::from_secs(3);
-/// Kills, unless `KILLS` says otherwise. 11 take two minutes.
-const KILLS: usize = 11;
+/// Kills, unless `KILLS` says otherwise. 15 take as long as the orders.
+const KILLS: usize = 15;
 /// An order is over long before.
 const BOUND: Duration = Duration::from_secs(600);
 
