@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use kernel::control::{Accepted, Event};
 use kernel::drill::{Drill, DrillEnd};
-use kernel::ids::DrillId;
-use kernel::wire::rest::{OrderRefusal, PlaceOrder};
+use kernel::ids::{DrillId, OrderId, TaskId};
+use kernel::wire::rest::{OrderRefusal, PlaceOrder, WithdrawalRefusal};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
@@ -36,6 +36,13 @@ pub enum ControlRequest {
         fingerprint: String,
         /// Answered once the order is durable, or refused. Nobody may listen any more.
         reply: oneshot::Sender<Result<Accepted, OrderRefusal>>,
+    },
+    /// Somebody takes an order back.
+    WithdrawOrder {
+        /// Which.
+        order: OrderId,
+        /// Answered once the withdrawal is durable, or refused. Nobody may listen any more.
+        reply: oneshot::Sender<Result<TaskId, WithdrawalRefusal>>,
     },
     /// Something is to be recorded of drills. What came of it is shown.
     Drill(DrillNote),
@@ -108,6 +115,22 @@ impl ControlHandle {
         let (reply, answer) = oneshot::channel();
         let request = ControlRequest::PlaceOrder { order, idempotency_key, fingerprint, reply };
         self.send(request)?;
+        match tokio::time::timeout(CONTROL_ANSWER_DEADLINE, answer).await {
+            Ok(Ok(decided)) => Ok(decided),
+            Ok(Err(_)) | Err(_) => Err(ControlUnavailable::NoAnswer),
+        }
+    }
+
+    /// Takes an order back and waits until that is durable or refused.
+    ///
+    /// # Errors
+    /// As for [`ControlHandle::place_order`].
+    pub async fn withdraw_order(
+        &self,
+        order: OrderId,
+    ) -> Result<Result<TaskId, WithdrawalRefusal>, ControlUnavailable> {
+        let (reply, answer) = oneshot::channel();
+        self.send(ControlRequest::WithdrawOrder { order, reply })?;
         match tokio::time::timeout(CONTROL_ANSWER_DEADLINE, answer).await {
             Ok(Ok(decided)) => Ok(decided),
             Ok(Err(_)) | Err(_) => Err(ControlUnavailable::NoAnswer),

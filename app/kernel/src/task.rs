@@ -228,7 +228,14 @@ impl TaskState {
                 | Self::Suspended { .. },
                 E::ExecutionFailed { reason },
             ) => Ok(Self::Failed { reason: reason.clone() }),
-            (Self::Created, E::Withdrawn { reason }) => Ok(Self::Withdrawn { reason: reason.clone() }),
+            (
+                Self::Created
+                | Self::Issued { .. }
+                | Self::Acknowledged { .. }
+                | Self::Executing { .. }
+                | Self::Suspended { .. },
+                E::Withdrawn { reason },
+            ) => Ok(Self::Withdrawn { reason: reason.clone() }),
             (
                 Self::Created
                 | Self::Issued { .. }
@@ -363,18 +370,21 @@ mod tests {
               finished         completed
               suspended        suspended
               executionFailed  failed
+              withdrawn        withdrawn
             acknowledged
               started          executing
               stepDone         executing
               finished         completed
               suspended        suspended
               executionFailed  failed
+              withdrawn        withdrawn
             executing
               commandIssued    issued
               stepDone         executing
               finished         completed
               suspended        suspended
               executionFailed  failed
+              withdrawn        withdrawn
             suspended
               redelivered      issued
               ackReceived      acknowledged
@@ -383,10 +393,12 @@ mod tests {
               finished         completed
               suspended        suspended
               executionFailed  failed
+              withdrawn        withdrawn
             suspended between commands
               commandIssued    issued
               suspended        suspended
               executionFailed  failed
+              withdrawn        withdrawn
             completed
             failed
             withdrawn

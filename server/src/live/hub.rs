@@ -206,7 +206,17 @@ impl Hub {
 
     /// Waits until an order is shown, at most `bound`.
     pub async fn order_shown(&self, id: &OrderId, bound: Duration) -> Option<OrderView> {
-        self.shown_within(bound, |hub| hub.order(id)).await
+        self.order_shown_as(id, bound, |_| true).await
+    }
+
+    /// Waits until an order is shown as wanted, at most `bound`.
+    pub async fn order_shown_as(
+        &self,
+        id: &OrderId,
+        bound: Duration,
+        fits: impl Fn(&OrderView) -> bool,
+    ) -> Option<OrderView> {
+        self.shown_within(bound, |hub| hub.order(id).filter(&fits)).await
     }
 
     /// Waits until the ledger is applied as far as a browser knows it, at most `bound`. Tells whether it is, and whether it

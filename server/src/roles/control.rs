@@ -47,7 +47,8 @@ pub struct Args {
     /// The MQTT broker
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", env = "HOISTWAY_BROKER")]
     pub broker: HostPort,
-    /// The Redis that keeps the leases of the lifts, for nodes that share lifts: redis://[user:password@]host:port[/db].
+    /// The Redis that keeps the leases of the lifts, for nodes that share lifts: redis://USER:PASSWORD@HOST:PORT/DB,
+    /// of which user, password and database may be left out.
     /// Without it this node keeps them itself, and must be the only one of its site
     #[arg(long, value_name = "URL", env = "HOISTWAY_LEASES", hide_env_values = true)]
     pub leases: Option<RedisUrl>,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use kernel::control::{Control, Effect, Event, NodeConfig, RequestId};
-use kernel::ids::{LedgerSequence, LiftId, NodeId};
+use kernel::ids::{LedgerSequence, LiftId, NodeId, TaskId};
 use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::plant::Plant;
 use kernel::time::Mono;
@@ -76,6 +76,8 @@ enum Over {
     Superseded,
 }
 
+type Withdrawn = oneshot::Sender<Result<TaskId, kernel::wire::rest::WithdrawalRefusal>>;
+
 struct Running {
     machine: Control,
     node: NodeId,
@@ -90,6 +92,7 @@ struct Running {
     events: mpsc::Sender<Event>,
     tasks: TaskTracker,
     waiting: BTreeMap<RequestId, Answers>,
+    withdrawing: BTreeMap<RequestId, Withdrawn>,
     n_requests: u64,
     rejected: BTreeSet<(String, String)>,
 }
@@ -124,6 +127,7 @@ impl ControlShell {
             events,
             tasks: tasks.clone(),
             waiting: BTreeMap::new(),
+            withdrawing: BTreeMap::new(),
             n_requests: 0,
             rejected: BTreeSet::new(),
         };
@@ -260,6 +264,12 @@ impl Running {
                 self.waiting.insert(request, reply);
                 self.handle(Event::OrderRequested { request, order, idempotency_key, fingerprint });
             }
+            ControlRequest::WithdrawOrder { order, reply } => {
+                self.n_requests += 1;
+                let request = RequestId(self.n_requests);
+                self.withdrawing.insert(request, reply);
+                self.handle(Event::WithdrawRequested { request, order });
+            }
             ControlRequest::Drill(note) => self.handle(note.into_event()),
         }
     }
@@ -275,6 +285,12 @@ impl Running {
                 Effect::Answer { request, answer } => {
                     if let Some(reply) = self.waiting.remove(&request) {
                         // Whoever asked may have gone; the order stands all the same.
+                        let _ = reply.send(answer);
+                    }
+                }
+                Effect::AnswerWithdrawal { request, answer } => {
+                    if let Some(reply) = self.withdrawing.remove(&request) {
+                        // As above.
                         let _ = reply.send(answer);
                     }
                 }

@@ -69,6 +69,32 @@ async fn a_task_goes_on_at_the_other_node() {
     assert!(counted.values().all(|it| *it == (1, 1)), "{counted:?}");
 }
 
+/// More orders than vehicles: one that waits is taken back at the other node, one whose load is about to be taken up is
+/// not, and neither is one that is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_is_taken_back_at_either_node() {
+    let hall = Hall::start(2).await;
+    let mut orders = Vec::new();
+    for n in 0..6 {
+        let placed = hall.place(0, &format!("order-{n}"), "P1-1", "D1-1").await.unwrap();
+        let name = |it: &Value| it.as_str().unwrap().to_owned();
+        orders.push((name(&placed["order"]["id"]), name(&placed["task"])));
+    }
+    let waits = orders.pop().unwrap().0;
+    hall.owner_at_work(&orders[0].1).await;
+    assert_eq!(hall.withdraw(1, &waits).await, (200, "withdrawn".to_owned()));
+    assert_eq!(hall.withdraw(0, &waits).await, (200, "withdrawn".to_owned()), "again, elsewhere");
+    assert_eq!(hall.withdraw(1, &orders[0].0).await, (409, "load_on_its_way".to_owned()));
+    for (_, task) in &orders {
+        hall.wait(1, &format!("/api/v1/tasks/{task}"), RIDE_BOUND, |it| state_of(it) == "completed").await;
+    }
+    assert_eq!(hall.withdraw(0, &orders[0].0).await, (409, "order_over".to_owned()));
+    assert_eq!(hall.withdraw(0, "O-Z9").await, (404, "not_found".to_owned()));
+    let counted = hall.counted().await;
+    assert_eq!(counted.len(), orders.len(), "{counted:?}");
+    assert!(!counted.contains_key(&waits) && counted.values().all(|it| *it == (1, 1)), "{counted:?}");
+}
+
 /// What every node shows of the site is the same, once it has followed the ledger.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_nodes_show_the_same() {

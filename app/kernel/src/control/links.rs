@@ -6,12 +6,13 @@
 
 use crate::ids::{CommandId, VehicleId};
 use crate::safeguard::Safeguard;
+use crate::task::TaskState;
 use crate::time::{Millis, Now};
 use crate::wire::ledger::Record;
 use crate::wire::vehicle::{Heartbeat, Instruction, Telemetry, VehicleCommand};
 use crate::wire::view::Hearing;
 
-use super::book::Touched;
+use super::book::{TaskBook, Touched};
 use super::ears::{GATEWAY_SILENT_AFTER, SILENT_AFTER};
 use super::{Control, Effect, Lock};
 
@@ -140,11 +141,13 @@ impl Control {
         (begun && later && !finished).then(|| format!("– ≠ {}", command.id))
     }
 
+    /// The ledger has it as done, or as the last of a task that was withdrawn: the vehicle finishes it.
     fn is_done(&self, id: &VehicleId, command: &CommandId) -> bool {
-        self.book
-            .tasks
-            .values()
-            .any(|it| it.vehicle.as_ref() == Some(id) && it.done.as_ref() == Some(command))
+        let last = |it: &TaskBook| it.command.as_ref().is_some_and(|it| it.id == *command);
+        self.book.tasks.values().filter(|it| it.vehicle.as_ref() == Some(id)).any(|it| {
+            let withdrawn = matches!(it.state, TaskState::Withdrawn { .. });
+            it.done.as_ref() == Some(command) || withdrawn && last(it)
+        })
     }
 
     /// Sends the `openLink` of the generation that the ledger has.

@@ -12,17 +12,26 @@ mod restarts;
 mod rides;
 mod tasks;
 mod voice;
+mod withdraw;
 
 use super::*;
 use crate::alarm::AlarmKind;
+use crate::drill::Drill;
 use crate::fixture::{self, at};
+
+use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
 use crate::ledger::Rows;
+use crate::ledger::{Guard, Presence};
 use crate::lift::{DoorState, LiftStatus};
 use crate::task::TaskState;
 use crate::wire::drill::DrillView;
 use crate::wire::gateway::{Connection, LiftReading, ReadRef, Verdict};
+use crate::wire::gateway::{GatewayStatus, LiftCommand, Outcome};
 use crate::wire::ledger::SessionPhase;
+use crate::wire::live::Change;
+use crate::wire::rest::{OrderRefusal, PlaceOrder, WithdrawalRefusal};
 use crate::wire::vehicle::{AckVerdict, Instruction, Place, Progress};
+use crate::wire::vehicle::{Heartbeat, VehicleAck, VehicleCommand, VehicleReport};
 use crate::wire::view::{AlarmView, LiftView, NodeView, TaskView, VehicleView};
 
 /// What the ledger does with a proposal.
@@ -64,6 +73,7 @@ struct Bench {
     asked: VecDeque<(LeaseNonce, Mono)>,
     answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
     requests: u64,
+    withdrawn: BTreeMap<RequestId, Result<TaskId, WithdrawalRefusal>>,
     tasks: BTreeMap<TaskId, TaskView>,
     vehicles: BTreeMap<VehicleId, VehicleView>,
     lifts: BTreeMap<LiftId, LiftView>,
@@ -111,6 +121,7 @@ impl Bench {
             asked: VecDeque::new(),
             answers: BTreeMap::new(),
             requests: 0,
+            withdrawn: BTreeMap::new(),
             tasks: BTreeMap::new(),
             vehicles: BTreeMap::new(),
             lifts: BTreeMap::new(),
@@ -177,6 +188,7 @@ impl Bench {
                 Effect::Answer { request, answer } => {
                     assert!(self.answers.insert(request, answer).is_none(), "answered twice");
                 }
+                Effect::AnswerWithdrawal { request, answer } => drop(self.withdrawn.insert(request, answer)),
                 Effect::AcquireLease { nonce, .. } => self.lease_asked(nonce),
                 Effect::ReleaseLease { token, .. } => self.leases.push(format!("release {}", token.serial)),
                 Effect::SendVehicle { command, .. } => self.command_left(command),

@@ -89,6 +89,31 @@ pub enum OrderRefusal {
     LedgerUnavailable(String),
 }
 
+/// Why an order is not withdrawn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WithdrawalRefusal {
+    /// There is none, or it ended too long ago.
+    #[error("there is no order {0}")]
+    Unknown(OrderId),
+    /// It is completed or failed.
+    #[error("order {order} is {state} already")]
+    Over {
+        /// Which.
+        order: OrderId,
+        /// How it ended.
+        state: &'static str,
+    },
+    /// Its load is aboard, or its vehicle was told to take it up, and nobody can say that it has not.
+    #[error("the load of order {0} is aboard, or its vehicle is about to take it up")]
+    LoadOnItsWay(OrderId),
+    /// Its vehicle is in a lift, or was told to enter.
+    #[error("the vehicle of order {0} rides to the load; it can be withdrawn when it is out of the lift")]
+    Riding(OrderId),
+    /// The ledger cannot be written.
+    #[error("the ledger cannot be written: {0}")]
+    LedgerUnavailable(String),
+}
+
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -58,6 +58,8 @@ impl World {
                     placing.accepted = Some(accepted.order);
                 }
             }
+            // No script takes an order back yet: whoever did would hear it from the node.
+            Effect::AnswerWithdrawal { .. } => {}
             Effect::AcquireLease { lift, nonce, epoch, floor } => {
                 let holder = node.id.clone();
                 let asked_at = mono;
@@ -342,6 +344,7 @@ impl World {
             .filter_map(|effect| match effect {
                 Effect::Show(change) => Some(change),
                 Effect::Append { .. }
+                | Effect::AnswerWithdrawal { .. }
                 | Effect::Attend { .. }
                 | Effect::Left
                 | Effect::Superseded

@@ -20,7 +20,7 @@ use super::super::problem::{Code, Refused};
 pub(in crate::http) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(orders::list, orders::place))
-        .routes(routes!(orders::read))
+        .routes(routes!(orders::read, orders::withdraw))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::read))
         .routes(routes!(vehicles::list))

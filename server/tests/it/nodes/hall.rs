@@ -212,6 +212,15 @@ impl Hall {
         accepted.then_some(body)
     }
 
+    /// Takes an order back at a node; the status, and the state or the problem's code.
+    pub(super) async fn withdraw(&self, idx: usize, order: &str) -> (u16, String) {
+        let url = format!("http://127.0.0.1:{}/api/v1/orders/{order}", self.nodes[idx].port);
+        let answer = self.client.delete(url).send().await.unwrap();
+        let status = answer.status().as_u16();
+        let body: Value = answer.json().await.unwrap();
+        (status, body["code"].as_str().map_or_else(|| state_of(&body), str::to_owned))
+    }
+
     /// Which node has a task, once its vehicle is at work.
     pub(super) async fn owner_at_work(&self, task: &str) -> usize {
         let path = format!("/api/v1/tasks/{task}");

@@ -177,6 +177,7 @@ impl House {
                     let twice = self.nodes[idx].answers.insert(request, answer);
                     assert!(twice.is_none(), "answered twice");
                 }
+                Effect::AnswerWithdrawal { .. } => {}
                 Effect::AcquireLease { lift, nonce, .. } => {
                     self.nodes[idx].leases.push("ask");
                     self.serial += 1;

@@ -124,7 +124,7 @@ impl Task {
     }
 
     pub(super) fn withdraw(&mut self) -> bool {
-        let may = self.is_created();
+        let may = self.ended.is_none();
         if may {
             self.ended = Some(TaskState::Withdrawn { reason: REASON.to_owned() });
         }

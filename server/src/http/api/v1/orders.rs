@@ -2,6 +2,7 @@
 
 mod place;
 mod refusal;
+mod withdraw;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -15,6 +16,7 @@ use crate::http::problem::{Code, Refused};
 use crate::live::hub::ENDED_ORDERS_KEPT;
 
 pub(in crate::http) use place::*;
+pub(in crate::http) use withdraw::*;
 
 /// Orders, newest first: all open ones and the 10,000 that ended last.
 #[utoipa::path(get, path = "/orders", operation_id = "listOrders", tag = "orders", params(ListQuery), responses(
@@ -41,13 +43,15 @@ pub(in crate::http) async fn read(
     Path(text): Path<String>,
 ) -> Result<Json<OrderView>, Refused> {
     let found = OrderId::try_new(&text).ok().and_then(|id| state.hub().order(&id));
-    found.map(Json).ok_or_else(|| {
-        Refused::new(
-            Code::NotFound,
-            format!(
-                "There is no order {text:?}. GET /api/v1/orders lists those that are kept: all open ones and the \
-                 {ENDED_ORDERS_KEPT} that ended last."
-            ),
-        )
-    })
+    found.map(Json).ok_or_else(|| unknown(&text))
+}
+
+fn unknown(text: &str) -> Refused {
+    Refused::new(
+        Code::NotFound,
+        format!(
+            "There is no order {text:?}. GET /api/v1/orders lists those that are kept: all open ones and the \
+             {ENDED_ORDERS_KEPT} that ended last."
+        ),
+    )
 }

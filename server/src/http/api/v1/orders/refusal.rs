@@ -11,7 +11,7 @@ use crate::spelling;
 /// Open orders end as vehicles carry them: try again in about the time of one.
 const RETRY_WHEN_FULL_S: u32 = 60;
 /// The disk or the loop recovers in seconds, or a person has to come.
-const RETRY_WHEN_DOWN_S: u32 = 5;
+pub(super) const RETRY_WHEN_DOWN_S: u32 = 5;
 
 pub(super) fn refused(reason: &OrderRefusal, order: &PlaceOrder, plant: &Plant) -> Refused {
     match reason {

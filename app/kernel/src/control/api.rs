@@ -1,0 +1,221 @@
+//! What happens to a control node, and what it wants done.
+
+use crate::drill::{Drill, DrillEnd};
+use crate::ids::{DrillId, GatewayId, LiftId, OrderId, TaskId, VehicleId};
+use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
+use crate::ledger::{Conflict, Guard, Presence};
+use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
+use crate::wire::ledger::{Entry, Record};
+use crate::wire::live::Change;
+use crate::wire::rest::{OrderRefusal, PlaceOrder, WithdrawalRefusal};
+use crate::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
+
+/// Names a request of the shell that waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// Names a proposal to the ledger, from 1 within a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchId(pub u64);
+
+/// What happens to a control node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A WMS places an order.
+    OrderRequested {
+        /// Answered by [`Effect::Answer`].
+        request: RequestId,
+        /// What is asked.
+        order: PlaceOrder,
+        /// From the request's header.
+        idempotency_key: String,
+        /// SHA-256 of the canonical body, in hexadecimal.
+        fingerprint: String,
+    },
+    /// Somebody takes an order back.
+    WithdrawRequested {
+        /// Answered by [`Effect::AnswerWithdrawal`].
+        request: RequestId,
+        /// Which.
+        order: OrderId,
+    },
+    /// A proposal is durable. The entries are in ledger order and follow what was applied before.
+    Appended {
+        /// Whose proposal it was.
+        batch: BatchId,
+        /// As stored.
+        entries: Vec<Entry>,
+    },
+    /// A proposal was not stored, and never will be.
+    AppendFailed {
+        /// Which.
+        batch: BatchId,
+        /// Why.
+        reason: String,
+    },
+    /// A proposal was not stored, since the ledger has moved on. What it rests on comes as [`Event::Followed`].
+    Conflicted {
+        /// Which.
+        batch: BatchId,
+        /// The first guard that did not hold.
+        conflict: Conflict,
+    },
+    /// Other nodes appended. With [`Event::Appended`] every entry comes once, in ledger order.
+    Followed {
+        /// As stored.
+        entries: Vec<Entry>,
+    },
+    /// The ledger was read: what each node last said of itself. Each second, as long as the ledger answers.
+    Peers(Vec<Presence>),
+    /// The node is to end: it hands its tasks over. Answered by [`Effect::Left`].
+    StopRequested,
+    /// The lease store granted.
+    LeaseGranted {
+        /// Which request.
+        nonce: LeaseNonce,
+        /// The grant; its deadline counts from before the request left.
+        lease: HeldLease,
+    },
+    /// The lease store granted nothing.
+    LeaseRefused {
+        /// Which request.
+        nonce: LeaseNonce,
+        /// For which lift.
+        lift: LiftId,
+        /// Why.
+        reason: LeaseRefusal,
+    },
+    /// A vehicle acknowledged.
+    Acknowledged(VehicleAck),
+    /// A vehicle reported progress.
+    Reported(VehicleReport),
+    /// A vehicle's heartbeat.
+    Heartbeat(Heartbeat),
+    /// A vehicle's telemetry.
+    Telemetry(Telemetry),
+    /// The broker says whether a vehicle is connected (its last will). Stale until the vehicle is heard.
+    Presence {
+        /// Who.
+        vehicle: VehicleId,
+        /// Connected.
+        online: bool,
+    },
+    /// A command that some node sent to a lift, this one included, as it was heard on the gateway's road.
+    Overheard(Box<LiftCommand>),
+    /// A gateway tells what became of a command.
+    Outcome(Outcome),
+    /// A gateway tells its state.
+    GatewayStatus(GatewayStatus),
+    /// The connection to the broker came or went.
+    Broker {
+        /// It stands.
+        connected: bool,
+    },
+    /// A message could not be understood.
+    MessageRejected {
+        /// Where it came from.
+        topic: String,
+        /// Why.
+        reason: String,
+    },
+    /// A drill is about to begin. May be told again.
+    DrillBegan(Drill),
+    /// A drill is over. May be told again.
+    DrillOver {
+        /// Which.
+        drill: DrillId,
+        /// Why.
+        end: DrillEnd,
+    },
+    /// These drills stand, and no other: what the ledger has beyond them was interrupted.
+    DrillsStand(Vec<DrillId>),
+}
+
+/// What a control node wants done. The shell performs them in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Make these durable together, then bring them back.
+    Append {
+        /// Names the proposal.
+        batch: BatchId,
+        /// What happened, in order.
+        records: Vec<Record>,
+        /// What must still hold in the ledger: otherwise nothing of it is stored.
+        guards: Vec<Guard>,
+    },
+    /// Say in the ledger that this node lives, and bring back who else says so.
+    Attend {
+        /// Which run.
+        run: u64,
+        /// Rises by each word.
+        beat: u64,
+    },
+    /// This node's run is over: the process may end.
+    Left,
+    /// Another process has started under this node's name.
+    Superseded,
+    /// Answer a request.
+    Answer {
+        /// Which.
+        request: RequestId,
+        /// The order and its task, or why not.
+        answer: Result<Accepted, OrderRefusal>,
+    },
+    /// Answer a withdrawal: with the task that is withdrawn, or why it is not.
+    AnswerWithdrawal {
+        /// Which.
+        request: RequestId,
+        /// What came of it.
+        answer: Result<TaskId, WithdrawalRefusal>,
+    },
+    /// Ask the lease store for a lift.
+    AcquireLease {
+        /// Which.
+        lift: LiftId,
+        /// Names the request.
+        nonce: LeaseNonce,
+        /// The gateway's epoch, which the grant carries.
+        epoch: u32,
+        /// The grant's serial lies above it, whatever the store has forgotten: above all that the gateway has admitted,
+        /// and above all that earlier runs of any node may still have on its way.
+        floor: u64,
+    },
+    /// Give a lease back.
+    ReleaseLease {
+        /// Which lift.
+        lift: LiftId,
+        /// Whose request it was.
+        nonce: LeaseNonce,
+        /// Its rank.
+        token: FencingToken,
+    },
+    /// Send a command to a vehicle, by its gateway.
+    SendVehicle {
+        /// By whom.
+        gateway: GatewayId,
+        /// What.
+        command: VehicleCommand,
+    },
+    /// Send a command to a lift. Made from a live lease alone.
+    SendLift {
+        /// To whom.
+        gateway: GatewayId,
+        /// What.
+        command: LiftCommand,
+    },
+    /// Say that this node lives.
+    Beat(ControlBeat),
+    /// Show what changed.
+    Show(Change),
+}
+
+/// An order that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// Its name.
+    pub order: OrderId,
+    /// Its task.
+    pub task: TaskId,
+    /// It was accepted before, under the same key and body.
+    pub repeated: bool,
+}

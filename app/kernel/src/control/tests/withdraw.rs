@@ -1,0 +1,181 @@
+//! Taking an order back, in every state of its task.
+
+use super::*;
+use crate::wire::vehicle::Operation;
+
+impl Bench {
+    /// Takes back the order of a task, and waits for the answer.
+    fn withdraw(&mut self, task: &TaskId) -> Result<TaskId, WithdrawalRefusal> {
+        let order = self.control.book().tasks[task].order.id.clone();
+        self.withdraw_order(order)
+    }
+
+    fn withdraw_order(&mut self, order: crate::ids::OrderId) -> Result<TaskId, WithdrawalRefusal> {
+        self.requests += 1;
+        let request = RequestId(self.requests);
+        self.handle(Event::WithdrawRequested { request, order });
+        assert!(self.until(Millis::seconds(6), |it| it.withdrawn.contains_key(&request)), "no answer");
+        self.withdrawn[&request].clone()
+    }
+
+    fn refused_as_on_its_way(&mut self, task: &TaskId) {
+        let order = self.control.book().tasks[task].order.id.clone();
+        assert_eq!(self.withdraw(task), Err(WithdrawalRefusal::LoadOnItsWay(order)));
+        assert!(!self.state(task).is_terminal());
+    }
+}
+
+/// V1 on its way to a load on the other floor.
+fn fetching() -> (Bench, TaskId) {
+    let mut bench = Bench::with_one_vehicle();
+    let task = bench.place("A2", "A1");
+    (bench, task)
+}
+
+#[test]
+fn an_order_that_waits_for_a_vehicle_is_taken_back_at_once_and_told_so_again() {
+    let mut bench = Bench::new();
+    bench.silent.extend([fixture::vehicle("V1"), fixture::vehicle("V2")]);
+    bench.run(Millis::seconds(2));
+    let task = bench.place("A1", "A2");
+    assert_eq!(bench.withdraw(&task), Ok(task.clone()));
+    assert_eq!(bench.state(&task).name(), "withdrawn");
+    let n_entries = bench.entries.len();
+    assert_eq!(bench.withdraw(&task), Ok(task), "again");
+    assert_eq!(bench.entries.len(), n_entries, "and nothing more is recorded");
+}
+
+#[test]
+fn a_vehicle_on_its_way_to_the_load_finishes_what_it_was_told_and_is_free() {
+    let (mut bench, task) = fetching();
+    let approach = bench.command();
+    assert!(
+        matches!(&approach.instruction, Instruction::Drive { then: Operation::Stand, .. }),
+        "{approach:?}"
+    );
+    bench.take(&approach);
+    assert_eq!(bench.withdraw(&task), Ok(task.clone()));
+    bench.run(Millis::seconds(3));
+    assert!(bench.sent.is_empty() && bench.alarms.is_empty(), "{:?} {:?}", bench.sent, bench.alarms);
+    let next = bench.place("A1", "A2");
+    bench.run(Millis::seconds(2));
+    assert!(bench.sent.is_empty(), "it is still at work");
+    bench.finish(&approach);
+    let command = bench.command();
+    assert_eq!(command.task, Some(next));
+    assert_eq!(bench.state(&task).name(), "withdrawn");
+}
+
+#[test]
+fn a_place_in_the_line_before_a_lift_is_given_up_at_once() {
+    let (mut bench, task) = fetching();
+    bench.status.occupied = true;
+    // So that the node has heard of it.
+    bench.run(Millis(300));
+    bench.carry_out();
+    let queued = bench.until(Millis::seconds(2), |it| it.phase() == Some(SessionPhase::Queued));
+    assert!(queued, "{:?} {:?}", bench.phase(), bench.entries.iter().rev().take(4).collect::<Vec<_>>());
+    assert_eq!(bench.withdraw(&task), Ok(task));
+    assert_eq!(bench.phase(), None);
+}
+
+#[test]
+fn a_lift_that_was_granted_goes_to_the_next() {
+    let (mut bench, task) = fetching();
+    bench.carry_out();
+    assert!(bench.until(Millis::seconds(2), |it| it.phase() == Some(SessionPhase::Granted)));
+    assert_eq!(bench.withdraw(&task), Ok(task));
+    assert!(bench.until(Millis::seconds(3), |it| it.phase().is_none()), "{:?}", bench.phase());
+}
+
+#[test]
+fn during_a_ride_it_is_refused_and_possible_afterwards() {
+    let (mut bench, task) = fetching();
+    bench.carry_out();
+    assert_eq!(bench.obey(), "OpenDoor F1");
+    let ride = bench.command();
+    bench.take(&ride);
+    let order = bench.control.book().tasks[&task].order.id.clone();
+    assert_eq!(bench.withdraw(&task), Err(WithdrawalRefusal::Riding(order)));
+    bench.status.occupied = true;
+    bench.report(&ride, Progress::Boarded);
+    assert_eq!([bench.obey(), bench.obey(), bench.obey()], ["CloseDoor F1", "GoTo F2", "OpenDoor F2"]);
+    bench.status.occupied = false;
+    // The next command, which takes the load up, must not leave first.
+    bench.silent.insert(ride.vehicle.clone());
+    bench.run(Millis::seconds(2));
+    bench.finish(&ride);
+    assert_eq!(bench.withdraw(&task), Ok(task));
+    assert_eq!(bench.obey(), "CloseDoor F2", "the ride ends as any other");
+    assert!(bench.until(Millis::seconds(2), |it| it.phase().is_none()));
+}
+
+#[test]
+fn a_load_that_is_aboard_or_about_to_be_is_not_taken_back() {
+    let mut bench = Bench::with_one_vehicle();
+    let task = bench.place("A1", "A2");
+    let pick = bench.command();
+    bench.refused_as_on_its_way(&task);
+    bench.take(&pick);
+    bench.refused_as_on_its_way(&task);
+    bench.finish(&pick);
+    bench.refused_as_on_its_way(&task);
+}
+
+#[test]
+fn what_is_over_or_unknown_is_not_taken_back() {
+    let mut bench = Bench::with_one_vehicle();
+    let order = crate::ids::OrderId::try_new("O-Z9").unwrap();
+    assert_eq!(bench.withdraw_order(order.clone()), Err(WithdrawalRefusal::Unknown(order)));
+    let task = bench.place("A1", "A2");
+    let pick = bench.command();
+    bench.take(&pick);
+    bench.report(&pick, Progress::Failed { reason: "the fork is bent".to_owned() });
+    let order = bench.control.book().tasks[&task].order.id.clone();
+    assert_eq!(bench.withdraw(&task), Err(WithdrawalRefusal::Over { order, state: "failed" }));
+}
+
+#[test]
+fn without_the_ledger_nothing_is_taken_back() {
+    let (mut bench, task) = fetching();
+    bench.ledger = Ledger::Fails;
+    let refused = bench.withdraw(&task);
+    assert!(matches!(refused, Err(WithdrawalRefusal::LedgerUnavailable(_))), "{refused:?}");
+    bench.ledger = Ledger::Writes;
+    bench.run(Millis::seconds(3));
+    assert!(!bench.state(&task).is_terminal(), "and not later either");
+}
+
+/// The node that has the task decides at the same moment: one of the two is refused by the ledger.
+#[test]
+fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
+    let (mut bench, task) = fetching();
+    bench.ledger = Ledger::Holds;
+    let claim = bench.control.book().tasks[&task].claim;
+    bench.requests += 1;
+    let order = bench.control.book().tasks[&task].order.id.clone();
+    bench.handle(Event::WithdrawRequested { request: RequestId(bench.requests), order });
+    bench.run(Millis(300));
+    bench.let_go();
+    bench.run(Millis(300));
+    let claims = bench.entries.iter().filter_map(|it| match &it.record {
+        Record::TaskClaimed { task: claimed, generation } if *claimed == task => Some(*generation),
+        Record::NodeStarted { .. }
+        | Record::NodeStopped { .. }
+        | Record::NodeLost { .. }
+        | Record::OrderPlaced { .. }
+        | Record::TaskClaimed { .. }
+        | Record::VehicleAssigned { .. }
+        | Record::CommandIssued { .. }
+        | Record::TaskChanged { .. }
+        | Record::LinkOpened { .. }
+        | Record::SessionRequested { .. }
+        | Record::SessionChanged { .. }
+        | Record::AlarmRaised { .. }
+        | Record::AlarmCleared { .. }
+        | Record::DifferenceFound { .. }
+        | Record::DrillStarted { .. }
+        | Record::DrillEnded { .. } => None,
+    });
+    assert!(claims.last().is_some_and(|it| it > claim), "the claim rose with it");
+}

@@ -1,0 +1,119 @@
+//! Orders that are taken back.
+//!
+//! At once as long as its load stands where it stood: a vehicle that is on its way to it finishes what it was told and is
+//! free then, and its place before a lift goes to the next. Not during a ride, which needs a living task to its end. Not
+//! any more once a command has left that ends in taking the load up: a vehicle cannot be called back, so where the load
+//! is would be unknown.
+
+use crate::ids::{OrderId, TaskId};
+use crate::task::{TaskEvent, TaskState};
+use crate::time::{Millis, Mono, Now};
+use crate::wire::ledger::{Record, SessionPhase};
+use crate::wire::rest::WithdrawalRefusal;
+use crate::wire::vehicle::{Instruction, Operation};
+
+use super::book::TaskBook;
+use super::nodes::Leaving;
+use super::{Control, Effect, Lock, RequestId};
+
+/// A withdrawal is tried so long, past what is in flight about its task: less than a request waits.
+const WITHDRAWAL_MAX: Millis = Millis::seconds(5);
+/// What the ledger and the screen say of it.
+const REASON: &str = "taken back by who placed it";
+
+/// One that waits for the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Withdrawal {
+    request: RequestId,
+    task: TaskId,
+    since: Mono,
+}
+
+/// How a task stands to being withdrawn.
+enum Stands {
+    Withdrawn,
+    Withdrawable,
+}
+
+impl Control {
+    pub(super) fn withdraw_requested(&mut self, request: RequestId, order: &OrderId, now: Now) {
+        let task = self.book.tasks.iter().find(|(_, it)| it.order.id == *order).map(|(id, _)| id.clone());
+        match task {
+            Some(task) => self.withdrawals.push(Withdrawal { request, task, since: now.mono }),
+            None => self.answer_withdrawal(request, Err(WithdrawalRefusal::Unknown(order.clone()))),
+        }
+    }
+
+    /// Proposes each until the ledger has it, it is refused, or its time is over.
+    pub(super) fn drive_withdrawals(&mut self, now: Now) {
+        for withdrawal in std::mem::take(&mut self.withdrawals) {
+            let stands = self.book.tasks.get(&withdrawal.task).map(stands);
+            let waited = now.mono.since(withdrawal.since);
+            let unavailable = |text: &str| Err(WithdrawalRefusal::LedgerUnavailable(text.to_owned()));
+            let answer = match stands {
+                None | Some(Ok(Stands::Withdrawn)) => Ok(withdrawal.task.clone()),
+                Some(Err(refusal)) => Err(refusal),
+                Some(Ok(Stands::Withdrawable)) if self.leaving != Leaving::No || self.run == 0 => {
+                    unavailable("this node is starting or stopping; ask again, or another one")
+                }
+                Some(Ok(Stands::Withdrawable)) if waited >= WITHDRAWAL_MAX => {
+                    unavailable("it did not take the withdrawal; try again")
+                }
+                Some(Ok(Stands::Withdrawable)) => {
+                    self.propose_withdrawal(&withdrawal.task, now);
+                    self.withdrawals.push(withdrawal);
+                    continue;
+                }
+            };
+            self.answer_withdrawal(withdrawal.request, answer);
+        }
+    }
+
+    /// The claim rises with it, so that whatever its node proposes of the task meanwhile is refused.
+    fn propose_withdrawal(&mut self, id: &TaskId, now: Now) {
+        let Some(task) = self.book.tasks.get(id) else { return };
+        let mut records = vec![Record::TaskClaimed { task: id.clone(), generation: task.claim.next() }];
+        let queued = self.book.session_for(id).filter(|it| !it.holds_lift());
+        records.extend(queued.map(|it| Record::SessionChanged {
+            session: it.id.clone(),
+            phase: SessionPhase::Released,
+            generation: it.generation,
+            lift: it.lift.clone(),
+        }));
+        let event = TaskEvent::Withdrawn { reason: REASON.to_owned() };
+        records.push(Record::TaskChanged { task: id.clone(), event });
+        self.propose(now, vec![Lock::Task(id.clone())], records);
+    }
+
+    fn answer_withdrawal(&mut self, request: RequestId, answer: Result<TaskId, WithdrawalRefusal>) {
+        self.effects.push_back(Effect::AnswerWithdrawal { request, answer });
+    }
+}
+
+fn stands(task: &TaskBook) -> Result<Stands, WithdrawalRefusal> {
+    let takes_up = |instruction: &Instruction| match instruction {
+        Instruction::Drive { then: Operation::Pick { .. }, .. } => true,
+        Instruction::Drive { then: Operation::Stand | Operation::Drop { .. }, .. }
+        | Instruction::Ride { .. }
+        | Instruction::OpenLink => false,
+    };
+    match &task.state {
+        TaskState::Withdrawn { .. } => Ok(Stands::Withdrawn),
+        TaskState::Completed | TaskState::Failed { .. } => {
+            Err(WithdrawalRefusal::Over { order: task.order.id.clone(), state: task.state.name() })
+        }
+        TaskState::Created
+        | TaskState::Issued { .. }
+        | TaskState::Acknowledged { .. }
+        | TaskState::Executing { .. }
+        | TaskState::Suspended { .. } => {
+            let order = || task.order.id.clone();
+            match task.under_way().map(|it| &it.instruction) {
+                _ if task.picked => Err(WithdrawalRefusal::LoadOnItsWay(order())),
+                Some(it) if takes_up(it) => Err(WithdrawalRefusal::LoadOnItsWay(order())),
+                Some(Instruction::Ride { .. }) => Err(WithdrawalRefusal::Riding(order())),
+                Some(Instruction::Drive { .. } | Instruction::OpenLink) | None => Ok(Stands::Withdrawable),
+            }
+        }
+    }
+}

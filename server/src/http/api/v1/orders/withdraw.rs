@@ -1,0 +1,73 @@
+//! Taking an order back.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use kernel::ids::OrderId;
+use kernel::task::TaskState;
+use kernel::wire::rest::{Problem, WithdrawalRefusal};
+use kernel::wire::view::OrderView;
+
+use super::{refusal, unknown};
+use crate::http::AppState;
+use crate::http::problem::{Code, Refused};
+
+/// The control loop shows a withdrawal right after it was stored.
+const SHOWN_DEADLINE: Duration = Duration::from_secs(1);
+/// A ride takes about so long.
+const RETRY_AFTER_RIDE_S: u32 = 30;
+
+/// Takes an order back, as long as its load stands where it stood. A vehicle that is on its way to the load finishes what
+/// it was told. Answered once it is durable; asked again, it is answered alike.
+#[utoipa::path(delete, path = "/orders/{order}", operation_id = "withdrawOrder", tag = "orders",
+    params(("order" = OrderId, Path, description = "Its name.")),
+    responses(
+        (status = 200, description = "It is withdrawn.", body = OrderView),
+        (status = 404, description = "`not_found`", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`order_over`: completed or failed. `load_on_its_way`: the load is aboard, or its \
+            vehicle is about to take it up, so a person has to decide. `order_rides`: the vehicle is in a lift; try again \
+            when it is out.", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`ledger_unavailable`, `control_unavailable`", body = Problem,
+            content_type = "application/problem+json"),
+    ))]
+pub(in crate::http) async fn withdraw(
+    State(state): State<AppState>,
+    Path(text): Path<String>,
+) -> Result<Json<OrderView>, Refused> {
+    let order = OrderId::try_new(&text).map_err(|_| unknown(&text))?;
+    let decided = state.control().withdraw_order(order.clone()).await;
+    decided.map_err(refusal::unavailable)?.map_err(|reason| refused(&reason))?;
+    let withdrawn = |it: &OrderView| matches!(it.state, TaskState::Withdrawn { .. });
+    let shown = state.hub().order_shown_as(&order, SHOWN_DEADLINE, withdrawn).await;
+    shown.map(Json).ok_or_else(|| unknown(&text))
+}
+
+fn refused(reason: &WithdrawalRefusal) -> Refused {
+    match reason {
+        WithdrawalRefusal::Unknown(order) => unknown(order.as_str()),
+        WithdrawalRefusal::Over { order, state } => Refused::new(
+            Code::OrderOver,
+            format!("Order {order} is {state}; nothing of it can be taken back."),
+        ),
+        WithdrawalRefusal::LoadOnItsWay(order) => Refused::new(
+            Code::LoadOnItsWay,
+            format!(
+                "The load of order {order} is aboard, or its vehicle is about to take it up and cannot be called back. Let \
+                 it be brought, or ask the control room."
+            ),
+        ),
+        WithdrawalRefusal::Riding(order) => Refused::new(
+            Code::OrderRides,
+            format!(
+                "The vehicle of order {order} is in a lift, or about to enter. Try again when it is out."
+            ),
+        )
+        .retry_after_s(RETRY_AFTER_RIDE_S),
+        WithdrawalRefusal::LedgerUnavailable(cause) => Refused::new(
+            Code::LedgerUnavailable,
+            format!("The withdrawal was not stored: {cause}. The order stands; ask again later."),
+        )
+        .retry_after_s(refusal::RETRY_WHEN_DOWN_S),
+    }
+}
