@@ -228,14 +228,10 @@ impl TaskState {
                 | Self::Suspended { .. },
                 E::ExecutionFailed { reason },
             ) => Ok(Self::Failed { reason: reason.clone() }),
-            (
-                Self::Created
-                | Self::Issued { .. }
-                | Self::Acknowledged { .. }
-                | Self::Executing { .. }
-                | Self::Suspended { .. },
-                E::Withdrawn { reason },
-            ) => Ok(Self::Withdrawn { reason: reason.clone() }),
+            // Which of them may be taken back control decides, by where the load is.
+            (open, E::Withdrawn { reason }) if !open.is_terminal() => {
+                Ok(Self::Withdrawn { reason: reason.clone() })
+            }
             (
                 Self::Created
                 | Self::Issued { .. }

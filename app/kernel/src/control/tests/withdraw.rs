@@ -158,7 +158,7 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
     bench.run(Millis(300));
     bench.let_go();
     bench.run(Millis(300));
-    let claims = bench.entries.iter().filter_map(|it| match &it.record {
+    let mut claims = bench.entries.iter().filter_map(|it| match &it.record {
         Record::TaskClaimed { task: claimed, generation } if *claimed == task => Some(*generation),
         Record::NodeStarted { .. }
         | Record::NodeStopped { .. }
@@ -177,5 +177,5 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
         | Record::DrillStarted { .. }
         | Record::DrillEnded { .. } => None,
     });
-    assert!(claims.last().is_some_and(|it| it > claim), "the claim rose with it");
+    assert!(claims.next_back().is_some_and(|it| it > claim), "the claim rose with it");
 }
