@@ -122,23 +122,24 @@ impl Control {
     /// Who has grown silent is shown so, and who cannot be told from silent any more is shown so no longer, although
     /// nothing was read.
     pub(super) fn note_standings(&mut self, now: Now) {
-        let standings = self.book.nodes.keys().map(|id| (id.clone(), self.standing(id, now))).collect();
-        if self.seen.standings != standings {
-            self.seen.standings = standings;
+        let standings = || self.book.nodes.keys().map(|id| (id, self.standing(id, now)));
+        // At each heartbeat, and nearly always the same: nothing is copied for the look.
+        if !self.seen.standings.iter().map(|(id, it)| (id, *it)).eq(standings()) {
+            self.seen.standings = standings().map(|(id, it)| (id.clone(), it)).collect();
             self.touched.insert(Touched::Nodes);
         }
     }
 
     /// The nodes whose run counts and who are not gone, by name.
-    fn living(&self, now: Now) -> Vec<&NodeId> {
+    fn living(&self, now: Now) -> impl Iterator<Item = &NodeId> {
         let counts = self.book.nodes.iter().filter(|(_, it)| it.end.is_none()).map(|(id, _)| id);
-        counts.filter(|id| self.silent_for(id, now) < PEER_LOST_AFTER).collect()
+        counts.filter(move |id| self.silent_for(id, now) < PEER_LOST_AFTER)
     }
 
     /// One node at a time does what belongs to no task: the first by name of those that live. Two that both think so
     /// are told apart by the ledger.
     pub(super) fn is_steward(&self, now: Now) -> bool {
-        self.living(now).first().is_some_and(|it| **it == self.config.node)
+        self.living(now).next().is_some_and(|it| *it == self.config.node)
     }
 
     /// Who drives a task: the node whose claim on it counts.
@@ -201,10 +202,10 @@ impl Control {
 
     /// Works out anew which unclaimed tasks fall to this node, if the ledger or who lives has changed.
     pub(super) fn share_out(&mut self, now: Now) {
-        let living: Vec<NodeId> = self.living(now).into_iter().cloned().collect();
         let ledger = self.book.sequence;
-        let stands = self.seen.shares.as_ref().is_some_and(|it| it.ledger == ledger && it.living == living);
-        if !stands {
+        let stands = self.seen.shares.as_ref();
+        if !stands.is_some_and(|it| it.ledger == ledger && it.living.iter().eq(self.living(now))) {
+            let living: Vec<NodeId> = self.living(now).cloned().collect();
             let ours = self.share_among(&living);
             self.seen.shares = Some(Shares { ledger, living, ours });
         }
