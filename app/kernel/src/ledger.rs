@@ -13,6 +13,7 @@ use chrono::{DateTime, Utc};
 use thiserror::Error;
 
 use crate::ids::{LiftId, NodeId, TaskId, VehicleId};
+use crate::task::TaskEvent;
 use crate::wire::ledger::{Record, SessionPhase};
 
 /// What only one node may move at a time.
@@ -24,6 +25,8 @@ pub enum Row {
     Key(String),
     /// Generation of the claim on a task.
     Claim(TaskId),
+    /// How often a task was told on: its commands, and its end. Who takes it back rests on knowing all of them.
+    Step(TaskId),
     /// How often a vehicle was chosen for a task.
     Vehicle(VehicleId),
     /// Generation of a vehicle's link.
@@ -84,6 +87,7 @@ impl Row {
             Self::Node(_) => "node",
             Self::Key(_) => "key",
             Self::Claim(_) => "claim",
+            Self::Step(_) => "step",
             Self::Vehicle(_) => "vehicle",
             Self::Link(_) => "link",
             Self::Lift(_) => "lift",
@@ -95,7 +99,7 @@ impl Row {
         match self {
             Self::Node(id) => id.as_str(),
             Self::Key(key) => key,
-            Self::Claim(id) => id.as_str(),
+            Self::Claim(id) | Self::Step(id) => id.as_str(),
             Self::Vehicle(id) | Self::Link(id) => id.as_str(),
             Self::Lift(id) => id.as_str(),
         }
@@ -124,8 +128,13 @@ pub fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
         Record::SessionChanged { phase: SessionPhase::Granted, generation, lift, .. } => {
             (Row::Lift(lift.clone()), Step::To(generation.0))
         }
-        Record::CommandIssued { .. }
-        | Record::TaskChanged { .. }
+        Record::CommandIssued { command } => (Row::Step(command.task.clone()?), Step::Next),
+        Record::TaskChanged {
+            task,
+            event:
+                TaskEvent::Finished { .. } | TaskEvent::ExecutionFailed { .. } | TaskEvent::Withdrawn { .. },
+        } => (Row::Step(task.clone()), Step::Next),
+        Record::TaskChanged { .. }
         | Record::SessionRequested { .. }
         | Record::SessionChanged { .. }
         | Record::AlarmRaised { .. }

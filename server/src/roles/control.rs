@@ -144,6 +144,12 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         Some(url) => Ledger::At(url.address().context("--ledger")?),
         None => Ledger::Folder(args.data),
     };
+    if matches!(ledger, Ledger::At(LedgerAddress::Postgres(_))) && args.leases.is_none() {
+        tracing::warn!(
+            "the leases of the lifts are kept by this process alone: give every node that shares this ledger the same \
+             --leases redis://…"
+        );
+    }
     let options = Options {
         node,
         plant: site.plant,

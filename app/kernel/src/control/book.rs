@@ -440,14 +440,18 @@ impl Book {
         phase: SessionPhase,
         generation: Generation,
     ) -> Result<Vec<Touched>, String> {
-        let session = self.sessions.get_mut(id).ok_or_else(|| format!("there is no session {id}"))?;
+        let over = matches!(phase, SessionPhase::Released | SessionPhase::Forced);
+        // Two stewards of one moment may both end it.
+        let Some(session) = self.sessions.get_mut(id) else {
+            return if over { Ok(Vec::new()) } else { Err(format!("there is no session {id}")) };
+        };
         session.phase = phase;
         session.generation = generation;
         session.since = entry.at;
         let touched = vec![Touched::Lift(session.lift.clone()), Touched::Task(session.task.clone())];
         let last = self.lift_generations.entry(session.lift.clone()).or_default();
         *last = (*last).max(generation);
-        if matches!(phase, SessionPhase::Released | SessionPhase::Forced) {
+        if over {
             self.sessions.remove(id);
         }
         Ok(touched)
@@ -463,6 +467,7 @@ impl Book {
         while self.ended.len() > ENDED_TASKS_MAX {
             let Some(id) = self.ended.pop_front() else { continue };
             self.rows.forget(&Row::Claim(id.clone()));
+            self.rows.forget(&Row::Step(id.clone()));
             let Some(task) = self.tasks.remove(&id) else { continue };
             self.keys.remove(&task.idempotency_key);
             self.rows.forget(&Row::Key(task.idempotency_key));

@@ -17,7 +17,9 @@ impl Control {
     pub(super) fn propose(&mut self, now: Now, locks: Vec<Lock>, records: Vec<Record>) -> Option<BatchId> {
         let behind = self.behind_until.is_some_and(|until| now.mono < until);
         // An order rests on its key alone, and nobody who places one has to wait for what others do.
-        let placing = matches!(records.as_slice(), [Record::OrderPlaced { .. }]);
+        // A farewell rests on the run alone.
+        let placing =
+            matches!(records.as_slice(), [Record::OrderPlaced { .. }] | [Record::NodeStopped { .. }]);
         let paused = self.ledger_paused_until.is_some_and(|until| now.mono < until);
         if paused
             || (behind && !placing)
@@ -47,6 +49,9 @@ impl Control {
         match record {
             Record::NodeLost { node, .. } => rows.extend([Row::Node(node.clone())]),
             Record::OrderPlaced { idempotency_key, .. } => rows.extend([Row::Key(idempotency_key.clone())]),
+            Record::TaskChanged { task, event: TaskEvent::Withdrawn { .. } } => {
+                rows.extend([Row::Claim(task.clone()), Row::Step(task.clone())]);
+            }
             Record::TaskClaimed { task, .. }
             | Record::TaskChanged { task, .. }
             | Record::SessionRequested { task, .. }
@@ -152,7 +157,7 @@ impl Control {
         self.behind_until = Some(now.mono + FOLLOW_POLL);
         match conflict.guard.row {
             Row::Key(_) => self.contest(batch, now),
-            Row::Node(_) | Row::Claim(_) | Row::Vehicle(_) | Row::Link(_) | Row::Lift(_) => {
+            Row::Node(_) | Row::Claim(_) | Row::Step(_) | Row::Vehicle(_) | Row::Link(_) | Row::Lift(_) => {
                 self.answer_unplaced(
                     batch,
                     "this node was taken for lost and is about to begin anew; try again",

@@ -8,6 +8,7 @@
 use crate::ids::{OrderId, TaskId};
 use crate::task::{TaskEvent, TaskState};
 use crate::time::{Millis, Mono, Now};
+use crate::timing::FOLLOW_POLL;
 use crate::wire::ledger::{Record, SessionPhase};
 use crate::wire::rest::WithdrawalRefusal;
 use crate::wire::vehicle::{Instruction, Operation};
@@ -18,6 +19,8 @@ use super::{Control, Effect, Lock, RequestId};
 
 /// A withdrawal is tried so long, past what is in flight about its task: less than a request waits.
 const WITHDRAWAL_MAX: Millis = Millis::seconds(5);
+/// What another node accepted is known here by then: the poll of the ledger, and again.
+const FOLLOWED_BY: Millis = FOLLOW_POLL.times(4);
 /// What the ledger and the screen say of it.
 const REASON: &str = "taken back by who placed it";
 
@@ -25,7 +28,7 @@ const REASON: &str = "taken back by who placed it";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Withdrawal {
     request: RequestId,
-    task: TaskId,
+    order: OrderId,
     since: Mono,
 }
 
@@ -37,30 +40,33 @@ enum Stands {
 
 impl Control {
     pub(super) fn withdraw_requested(&mut self, request: RequestId, order: &OrderId, now: Now) {
-        let task = self.book.tasks.iter().find(|(_, it)| it.order.id == *order).map(|(id, _)| id.clone());
-        match task {
-            Some(task) => self.withdrawals.push(Withdrawal { request, task, since: now.mono }),
-            None => self.answer_withdrawal(request, Err(WithdrawalRefusal::Unknown(order.clone()))),
-        }
+        self.withdrawals.push(Withdrawal { request, order: order.clone(), since: now.mono });
     }
 
     /// Proposes each until the ledger has it, it is refused, or its time is over.
     pub(super) fn drive_withdrawals(&mut self, now: Now) {
         for withdrawal in std::mem::take(&mut self.withdrawals) {
-            let stands = self.book.tasks.get(&withdrawal.task).map(stands);
+            let task = self.book.tasks.iter().find(|(_, it)| it.order.id == withdrawal.order);
+            let (task, stands) = (task.map(|(id, _)| id.clone()), task.map(|(_, it)| stands(it)));
             let waited = now.mono.since(withdrawal.since);
             let unavailable = |text: &str| Err(WithdrawalRefusal::LedgerUnavailable(text.to_owned()));
-            let answer = match stands {
-                None | Some(Ok(Stands::Withdrawn)) => Ok(withdrawal.task.clone()),
-                Some(Err(refusal)) => Err(refusal),
-                Some(Ok(Stands::Withdrawable)) if self.leaving != Leaving::No || self.run == 0 => {
+            let answer = match (task, stands) {
+                // Another node may have accepted it a moment ago.
+                (None, _) | (_, None) if waited < FOLLOWED_BY => {
+                    self.withdrawals.push(withdrawal);
+                    continue;
+                }
+                (None, _) | (_, None) => Err(WithdrawalRefusal::Unknown(withdrawal.order)),
+                (Some(task), Some(Ok(Stands::Withdrawn))) => Ok(task),
+                (_, Some(Err(refusal))) => Err(refusal),
+                (_, Some(Ok(Stands::Withdrawable))) if self.leaving != Leaving::No || self.run == 0 => {
                     unavailable("this node is starting or stopping; ask again, or another one")
                 }
-                Some(Ok(Stands::Withdrawable)) if waited >= WITHDRAWAL_MAX => {
+                (_, Some(Ok(Stands::Withdrawable))) if waited >= WITHDRAWAL_MAX => {
                     unavailable("it did not take the withdrawal; try again")
                 }
-                Some(Ok(Stands::Withdrawable)) => {
-                    self.propose_withdrawal(&withdrawal.task, now);
+                (Some(task), Some(Ok(Stands::Withdrawable))) => {
+                    self.propose_withdrawal(&task, now);
                     self.withdrawals.push(withdrawal);
                     continue;
                 }
@@ -69,7 +75,8 @@ impl Control {
         }
     }
 
-    /// The claim rises with it, so that whatever its node proposes of the task meanwhile is refused.
+    /// The claim rises with it, so that whatever its node proposes of the task from now on is refused; and it rests on
+    /// every command of the task, so that it is refused itself if one has left that this node has not heard of.
     fn propose_withdrawal(&mut self, id: &TaskId, now: Now) {
         let Some(task) = self.book.tasks.get(id) else { return };
         let mut records = vec![Record::TaskClaimed { task: id.clone(), generation: task.claim.next() }];

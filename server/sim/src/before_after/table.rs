@@ -7,7 +7,7 @@ use kernel::time::Millis;
 use super::figures::Figures;
 
 /// Why a figure of Hoistway itself is not there yet.
-pub(super) const PENDING: &str = "pending: two control nodes on one ledger, and the lease store";
+pub(super) const PENDING: &str = "pending: leases between nodes";
 
 /// What has to be said of figures that look comparable and are not.
 pub(super) const NOTES: [&str; 4] = [

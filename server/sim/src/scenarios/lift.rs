@@ -13,12 +13,11 @@ const fn pending(name: &'static str, what: &'static str, part: &'static str) -> 
     Scenario { name, group: Group::Lift, what, state: State::Pending { part } }
 }
 
-const TWO_NODES: &str = "two nodes on one ledger";
-const LEASE_STORE: &str = "lease store on Redis, shared by several nodes";
+const LEASES: &str = "leases between nodes";
 const EDGE_MODE: &str = "edge mode";
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    pending("double_dispatch_70ms", "Two nodes command one lift within 70 ms.", TWO_NODES),
+    pending("double_dispatch_70ms", "Two nodes command one lift within 70 ms.", LEASES),
     built("duplicate_floor_call", "One call of a lift arrives twice.", road::DUPLICATE_CALL),
     built(
         "stale_read_overwrites",
@@ -33,9 +32,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     pending(
         "pause_35s_two_in_car",
         "A node stands still for longer than its lease lives, and goes on as if it had it.",
-        LEASE_STORE,
+        LEASES,
     ),
-    pending("foreign_unlock", "A node frees a lease that is another's by now.", LEASE_STORE),
+    pending("foreign_unlock", "A node frees a lease that is another's by now.", LEASES),
     built(
         "clock_step",
         "Clocks of node, gateway and lease store are set while a command is late.",
@@ -44,26 +43,22 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     pending(
         "lease_store_partition_belief",
         "A node that lost the lease store believes that it holds a lift.",
-        LEASE_STORE,
+        LEASES,
     ),
-    pending("lease_store_restart_empty", "The lease store comes back without its grants.", LEASE_STORE),
+    pending("lease_store_restart_empty", "The lease store comes back without its grants.", LEASES),
     pending(
         "equal_tokens_promoted_replica",
         "A replica of the lease store gives one token to two holders.",
-        LEASE_STORE,
+        LEASES,
     ),
     pending("lease_store_down_31s", "No node reaches the lease store for 31 s.", EDGE_MODE),
-    pending(
-        "one_node_cut_off_others_healthy",
-        "One node alone does not reach the lease store.",
-        "edge mode, and two nodes on one ledger",
-    ),
+    pending("one_node_cut_off_others_healthy", "One node alone does not reach the lease store.", EDGE_MODE),
     pending("edge_exit_with_queue", "Leases count again while edge commands are queued.", EDGE_MODE),
     pending("edge_call_into_occupied_car", "In edge mode a lift with a rider is called.", EDGE_MODE),
     pending(
         "takeover_fresh_token",
         "A node that lost its task gets a fresh lease and speaks for it.",
-        TWO_NODES,
+        LEASES,
     ),
     built("late_lift_command", "A command for a lift is five seconds on its way.", road::LATE_COMMAND),
     built(
@@ -91,5 +86,5 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "The car moves and nobody commanded it.",
         "foreign commands: a movement without a command is recorded and reconciled",
     ),
-    pending("lost_reply_of_acquire", "The grant of a lease is lost on its way back.", LEASE_STORE),
+    pending("lost_reply_of_acquire", "The grant of a lease is lost on its way back.", LEASES),
 ];

@@ -13,14 +13,15 @@ use super::hall::Hall;
 /// Vehicles on each of the two floors: enough that most orders find one on their own floor, for the lift carries no
 /// more than one vehicle in half a minute.
 const PER_FLOOR: usize = 24;
-/// Three minutes of orders, nearly as many as the vehicles carry.
-const ORDERS: usize = 210;
+/// Orders as long as nodes are killed, nearly as many as the vehicles carry.
+const ORDERS_PER_KILL: usize = 14;
 const ORDER_PERIOD: Duration = Duration::from_millis(850);
 /// A killed node stays away for longer than it takes to be found silent.
 const AWAY: Duration = Duration::from_secs(8);
-/// Between a start and the next kill.
-const UP: Duration = Duration::from_secs(3);
-/// Kills, unless `KILLS` says otherwise. 15 take as long as the orders.
+/// Between a start and the next kill at least, and at most so much more.
+const UP: Duration = Duration::from_millis(1500);
+const UP_MORE_MS: u64 = 3000;
+/// Kills, unless `KILLS` says otherwise. 15 take not quite three minutes.
 const KILLS: usize = 15;
 /// An order is over long before.
 const BOUND: Duration = Duration::from_secs(600);
@@ -33,10 +34,10 @@ fn ends(number: usize) -> (String, String) {
 }
 
 /// Places every order, with the same key at one node or the other until it is accepted. Gives the orders' names.
-async fn load(hall: &tokio::sync::RwLock<Hall>) -> BTreeSet<String> {
+async fn load(hall: &tokio::sync::RwLock<Hall>, orders: usize) -> BTreeSet<String> {
     let mut accepted = BTreeSet::new();
     let mut due = Instant::now();
-    for number in 0..ORDERS {
+    for number in 0..orders {
         let (from, to) = ends(number);
         tokio::time::sleep_until(due.into()).await;
         due += ORDER_PERIOD;
@@ -56,8 +57,9 @@ async fn load(hall: &tokio::sync::RwLock<Hall>) -> BTreeSet<String> {
 /// Kills node B again and again; gives the moments.
 async fn kill_again_and_again(hall: &tokio::sync::RwLock<Hall>, kills: usize) -> Vec<DateTime<Utc>> {
     let mut moments = Vec::new();
-    for _ in 0..kills {
-        tokio::time::sleep(UP).await;
+    for nth in 0..kills as u64 {
+        // No two at one moment of what the node does.
+        tokio::time::sleep(UP + Duration::from_millis(nth * 1733 % UP_MORE_MS)).await;
         hall.write().await.kill_node(1);
         moments.push(Utc::now());
         tokio::time::sleep(AWAY).await;
@@ -102,8 +104,9 @@ fn takeovers(entries: &[Entry], kills: &[DateTime<Utc>], dead: &NodeId) -> Vec<D
 #[ignore = "takes minutes: run by `make drills`"]
 async fn drill_one_of_two_nodes_is_killed_again_and_again() {
     let kills = std::env::var("KILLS").ok().map_or(KILLS, |it| it.parse().expect("KILLS is a number"));
+    let orders = kills * ORDERS_PER_KILL;
     let hall = tokio::sync::RwLock::new(Hall::start(PER_FLOOR).await);
-    let (accepted, moments) = tokio::join!(load(&hall), kill_again_and_again(&hall, kills));
+    let (accepted, moments) = tokio::join!(load(&hall, orders), kill_again_and_again(&hall, kills));
     let hall = hall.into_inner();
 
     let deadline = Instant::now() + BOUND;
@@ -132,7 +135,7 @@ async fn drill_one_of_two_nodes_is_killed_again_and_again() {
         taken.len(),
         entries.len()
     );
-    assert_eq!((accepted.len(), lost, doubled, strange), (ORDERS, 0, 0, 0), "{}", hall.logs());
+    assert_eq!((accepted.len(), lost, doubled, strange), (orders, 0, 0, 0), "{}", hall.logs());
     assert_eq!((&lift["contradictions"], &lift["vehiclesMax"]), (&0.into(), &1.into()), "{lift:#}");
     assert!(!taken.is_empty() && worst.is_some_and(|it| *it <= Duration::from_secs(10)), "{taken:?}");
 }

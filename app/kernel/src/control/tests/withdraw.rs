@@ -179,3 +179,15 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
     });
     assert!(claims.next_back().is_some_and(|it| it > claim), "the claim rose with it");
 }
+
+/// Another node has told the vehicle to take the load up, and this one has not followed that yet.
+#[test]
+fn who_does_not_know_the_last_command_takes_nothing_back() {
+    let (mut bench, task) = fetching();
+    let mut command = bench.command();
+    command.id = fixture::command_id("T-A1.7");
+    bench.rows.apply(&fixture::node("B"), &Record::CommandIssued { command });
+    let refused = bench.withdraw(&task);
+    assert!(matches!(refused, Err(WithdrawalRefusal::LedgerUnavailable(_))), "{refused:?}");
+    assert!(!bench.state(&task).is_terminal());
+}
