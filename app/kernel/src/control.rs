@@ -11,6 +11,7 @@ mod drills;
 mod ears;
 mod ledger;
 mod links;
+mod names;
 mod nodes;
 mod orders;
 mod rides;

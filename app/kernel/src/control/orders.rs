@@ -9,7 +9,7 @@ use crate::time::{Millis, Mono, Now};
 use crate::wire::ledger::Record;
 use crate::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder};
 
-use super::book::name_stem;
+use super::names::name_stem;
 use super::nodes::Leaving;
 use super::{Accepted, BatchId, Control, Effect, Lock, RequestId};
 

@@ -13,7 +13,8 @@ use crate::timing::{
 use crate::wire::gateway::{GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
 use crate::wire::view::{LIFT_COMMANDS_SHOWN, LiftCommandView};
 
-use super::book::{Touched, name_stem};
+use super::book::Touched;
+use super::names::name_stem;
 use super::rides::Wanted;
 use super::{Control, Effect};
 
