@@ -213,14 +213,9 @@ impl TaskState {
                 | Self::Suspended { resume: ResumePoint::Command { .. }, .. },
                 E::Finished { command },
             ) if ours(command) => Ok(Self::Completed),
-            (
-                Self::Created
-                | Self::Issued { .. }
-                | Self::Acknowledged { .. }
-                | Self::Executing { .. }
-                | Self::Suspended { .. },
-                E::Suspended { cause, resume },
-            ) => Ok(Self::Suspended { cause: cause.clone(), resume: resume.clone() }),
+            (open, E::Suspended { cause, resume }) if !open.is_terminal() => {
+                Ok(Self::Suspended { cause: cause.clone(), resume: resume.clone() })
+            }
             (
                 Self::Issued { .. }
                 | Self::Acknowledged { .. }
