@@ -160,12 +160,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     use kernel::ids::{NodeId, SiteId};
+    use kernel::lease::LeaseTiming;
     use kernel::plant::Plant;
     use kernel::timing::LinkBudget;
     use kernel::wire::view::NodeView;
 
     use super::*;
-    use crate::lease::Timing;
 
     fn hub() -> Hub {
         let plant = Plant {
@@ -202,7 +202,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_a_problem_that_tells_no_secret_and_the_next_request_is_served() {
         let (control, _requests) = ControlHandle::new();
-        let leases = LeaseStore::in_process(Timing::default());
+        let leases = LeaseStore::in_process(LeaseTiming::default());
         let stop = CancellationToken::new();
         let state = AppState::new(control, hub(), leases, PathBuf::new(), stop, None).unwrap();
         let routes = Router::new().route("/panics", get(panics)).route("/livez", get(health::livez));

@@ -3,12 +3,18 @@
 //! A send takes a [`SendPermit`], and only a live [`HeldLease`] makes one. Belief at the sender is not enough even
 //! so: the gateway checks the token again.
 
+mod table;
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::ids::{LiftId, NodeId};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LIFT_ACK_DEADLINE};
+
+pub use self::table::{LeaseAnswer, LeaseRequest, LeaseTable, LeaseTiming, WAITERS_MAX, Woken};
 
 /// Rank of a grant. Only rises, whatever happens to the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -146,44 +152,5 @@ impl SendPermit {
     /// Whose request it was: equal ranks of two holders are told apart by it.
     pub fn nonce(&self) -> LeaseNonce {
         self.nonce
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::{self, at};
-
-    /// Asked for at 1000 ms: 30 s of life less 1 % and 2 ms, and the worst command takes 3 s.
-    #[test]
-    fn leave_to_send_ends_before_the_worst_command_could_outlive_the_lease() {
-        let token = FencingToken { epoch: 1, serial: 7 };
-        let lease = HeldLease::granted(fixture::lift("L1"), LeaseNonce(5), token, Mono(1000));
-        let last = 1000 + 30_000 - 302 - 3000;
-        for (now, left) in [(1000, None), (last, None), (last + 1, Some(2999)), (90_000, Some(0))] {
-            let refused = left.map(|it| LeaseLost::TooLittleLeft { left: Millis(it) });
-            assert_eq!(lease.permit(at(now)).err(), refused, "at {now} ms");
-        }
-        let permit = lease.permit(at(last)).expect("just in time");
-        assert_eq!((permit.lift().as_str(), permit.token(), permit.nonce()), ("L1", token, LeaseNonce(5)));
-        assert_eq!(lease.hold_until(Mono(2000)), Mono(8000));
-    }
-
-    #[test]
-    fn a_grant_that_is_told_again_ends_when_the_first_one_does() {
-        let token = FencingToken { epoch: 1, serial: 7 };
-        for (left, last) in [(30_000, 27_698), (5000, 2698), (3302, 1000), (90_000, 27_698)] {
-            let left = Millis(left);
-            let lease = HeldLease::granted_for(fixture::lift("L1"), LeaseNonce(5), token, Mono(1000), left);
-            assert!(lease.permit(at(last)).is_ok() && lease.permit(at(last + 1)).is_err(), "{left}");
-        }
-        let short = HeldLease::granted_for(fixture::lift("L1"), LeaseNonce(5), token, Mono(0), Millis(3301));
-        assert!(short.permit(at(0)).is_err());
-    }
-
-    #[test]
-    fn the_epoch_outranks_the_serial() {
-        let token = |epoch, serial| FencingToken { epoch, serial };
-        assert!(token(2, 1) > token(1, 900) && token(1, 2) > token(1, 1));
     }
 }

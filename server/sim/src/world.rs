@@ -9,6 +9,7 @@ mod coverage;
 mod deliver;
 mod faults;
 mod fuse;
+mod leases;
 mod ledger;
 mod machine;
 mod perform;
@@ -94,6 +95,8 @@ pub struct World {
     ledger: SharedLedger,
     ledger_away: Option<Mono>,
     store: LeaseStore,
+    /// When the next waiter at the store looks.
+    store_looks_at: Option<Mono>,
     post: Post,
     sessions: BTreeMap<VehicleId, Session>,
     broker_away: Option<Mono>,
@@ -130,6 +133,7 @@ impl World {
             ledger: SharedLedger::default(),
             ledger_away: None,
             store: LeaseStore::default(),
+            store_looks_at: None,
             post: Post::default(),
             sessions: config.plant.vehicles.keys().map(|id| (id.clone(), Session::default())).collect(),
             broker_away: None,

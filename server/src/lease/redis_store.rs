@@ -7,7 +7,9 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use kernel::ids::{LiftId, NodeId};
-use kernel::lease::{FencingToken, LeaseNonce, LeaseRefusal};
+use kernel::lease::{
+    FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTiming, WAITERS_MAX,
+};
 use kernel::time::Millis;
 use redis::{Script, ScriptInvocation};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -15,7 +17,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::link::Link;
 use super::url::RedisUrl;
 use super::wakes::{Ear, Wakes, lease_key, name_of};
-use super::{Answer, Request, Timing, WAITERS_MAX};
 
 /// Leases that several nodes share. Clones are the same client.
 #[derive(Clone)]
@@ -25,7 +26,7 @@ pub struct Redis {
 
 struct Inner {
     link: Arc<Link>,
-    timing: Timing,
+    timing: LeaseTiming,
     scripts: Scripts,
     wakes: Wakes,
     /// Where wake-ups for this process are published.
@@ -46,7 +47,7 @@ impl fmt::Debug for Redis {
 }
 
 impl Redis {
-    pub(super) fn new(url: &RedisUrl, timing: Timing) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &RedisUrl, timing: LeaseTiming) -> anyhow::Result<Self> {
         let link = Arc::new(Link::new(url.client()?));
         let wakes = Wakes::default();
         let ends = CancellationToken::new();
@@ -59,20 +60,20 @@ impl Redis {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    pub(super) fn timing(&self) -> Timing {
+    pub(super) fn timing(&self) -> LeaseTiming {
         self.inner.timing
     }
 
-    pub(super) fn listen(&self, request: &Request<'_>) -> Ear {
-        self.inner.wakes.listen(name_of(request))
+    pub(super) fn listen(&self, request: &LeaseRequest) -> Ear {
+        self.inner.wakes.listen(name_of(&request.lift, &request.holder, request.nonce))
     }
 
     pub(super) fn is_away(&self) -> bool {
         !self.inner.link.is_reached()
     }
 
-    pub(super) async fn ask(&self, request: &Request<'_>, stays: bool) -> Result<Answer, LeaseRefusal> {
-        let Request { lift, holder, nonce, epoch, floor } = request;
+    pub(super) async fn ask(&self, request: &LeaseRequest, stays: bool) -> Result<LeaseAnswer, LeaseRefusal> {
+        let LeaseRequest { lift, holder, nonce, epoch, floor } = request;
         let mut call = self.call(&self.inner.scripts.acquire, lift, holder, *nonce);
         call.arg(*epoch).arg(*floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays));
         let (how, who, number, left) = self.inner.link.ask::<(String, String, u64, i64)>(&call).await?;
@@ -85,8 +86,7 @@ impl Redis {
     pub(super) async fn renew(
         &self,
         lift: &LiftId,
-        holder: &NodeId,
-        nonce: LeaseNonce,
+        (holder, nonce): (&NodeId, LeaseNonce),
         token: FencingToken,
     ) -> Result<Millis, LeaseRefusal> {
         let mut call = self.call(&self.inner.scripts.renew, lift, holder, nonce);
@@ -102,8 +102,7 @@ impl Redis {
     pub(super) async fn release(
         &self,
         lift: &LiftId,
-        holder: &NodeId,
-        nonce: LeaseNonce,
+        (holder, nonce): (&NodeId, LeaseNonce),
         token: FencingToken,
     ) -> Result<(), LeaseRefusal> {
         let mut call = self.call(&self.inner.scripts.release, lift, holder, nonce);
@@ -125,7 +124,7 @@ impl Redis {
             call.key(format!("{key}{suffix}"));
         }
         call.arg(holder.as_str()).arg(nonce.0);
-        let Timing { ttl, hold_max, claim, ticket, .. } = self.inner.timing;
+        let LeaseTiming { ttl, hold_max, claim, ticket, .. } = self.inner.timing;
         for span in [ttl, hold_max, claim, self.inner.timing.alive(), ticket] {
             call.arg(span.0);
         }
@@ -145,16 +144,16 @@ impl Scripts {
 }
 
 /// What the script for acquiring says: its word; the epoch or the holder; the serial or the place; the time left.
-fn read_answer(how: &str, who: &str, number: u64, left: i64) -> Option<Answer> {
+fn read_answer(how: &str, who: &str, number: u64, left: i64) -> Option<LeaseAnswer> {
     let left = millis(left);
     if how == "granted" {
         let token = FencingToken { epoch: who.parse().ok()?, serial: number };
-        return Some(Answer::Granted { token, left });
+        return Some(LeaseAnswer::Granted { token, left });
     }
     let (holder, position) = (NodeId::try_new(who).ok()?, u32::try_from(number).ok()?);
     match how {
-        "waits" => Some(Answer::Waits { holder, position, left }),
-        "refused" => Some(Answer::Refused { holder, position }),
+        "waits" => Some(LeaseAnswer::Waits { holder, position, left }),
+        "refused" => Some(LeaseAnswer::Refused { holder, position }),
         _ => None,
     }
 }

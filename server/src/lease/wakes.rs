@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kernel::ids::{LiftId, NodeId};
+use kernel::lease::LeaseNonce;
 use tokio::sync::Notify;
-
-use super::Request;
 
 /// The waiters of one store. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +26,8 @@ pub(super) fn lease_key(lift: &str) -> String {
 }
 
 /// How a wake-up names the request that it is for.
-pub(super) fn name_of(request: &Request<'_>) -> String {
-    format!("{} {} {}", lease_key(request.lift.as_str()), request.holder, request.nonce.0)
+pub(super) fn name_of(lift: &LiftId, holder: &NodeId, nonce: LeaseNonce) -> String {
+    format!("{} {holder} {}", lease_key(lift.as_str()), nonce.0)
 }
 
 impl Wakes {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kernel::ids::NodeId;
+use kernel::lease::LeaseTiming;
 use kernel::plant::Plant;
 use kernel::wire::view::NodeView;
 use tokio::task::JoinHandle;
@@ -18,7 +19,7 @@ use crate::drill::levers::{Levers, Pause};
 use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
 use crate::journal::{Journal, Runs};
-use crate::lease::{LeaseStore, RedisUrl, Timing};
+use crate::lease::{LeaseStore, RedisUrl};
 use crate::live::hub::Hub;
 use crate::messaging::topics::{self, GatewayRoad, VehicleRoad};
 use crate::messaging::{self, LinkOptions, Outbox, Subscription};
@@ -137,8 +138,8 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     let site = site::read(&args.site)?;
     let node = NodeId::try_new(&args.node).with_context(|| format!("--node {}", args.node))?;
     let leases = match &args.leases {
-        Some(url) => LeaseStore::redis(url, Timing::default()).context("--leases")?,
-        None => LeaseStore::in_process(Timing::default()),
+        Some(url) => LeaseStore::redis(url, LeaseTiming::default()).context("--leases")?,
+        None => LeaseStore::in_process(LeaseTiming::default()),
     };
     let ledger = match args.ledger {
         Some(url) => Ledger::At(url.address().context("--ledger")?),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kernel::ids::NodeId;
+use kernel::lease::LeaseTiming;
 use sqlx::SqlitePool;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,7 @@ use crate::clock;
 use crate::data::DataDir;
 use crate::drill::roads::Roads;
 use crate::journal::{Journal, Runs};
-use crate::lease::{LeaseStore, Timing};
+use crate::lease::LeaseStore;
 use crate::messaging::broker;
 use crate::roles::{control, simulate as simulate_role};
 use crate::simulate;
@@ -113,7 +114,7 @@ async fn play(
         node: NodeId::try_new("A")?,
         plant: site.plant.clone(),
         broker: at,
-        leases: LeaseStore::in_process(Timing::default()),
+        leases: LeaseStore::in_process(LeaseTiming::default()),
         listen: args.listen,
         ledger: control::Ledger::Shared(journal),
         assets: args.assets.clone(),

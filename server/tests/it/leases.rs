@@ -6,9 +6,10 @@ mod outage;
 use std::time::Duration;
 
 use kernel::ids::{LiftId, NodeId};
+use kernel::lease::LeaseTiming as Timing;
 use kernel::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
 use kernel::time::Millis;
-use server::lease::{LeaseStore, Timing};
+use server::lease::LeaseStore;
 use tokio::time::timeout;
 
 use crate::stores::RedisServer;

@@ -13,6 +13,7 @@ use kernel::ids::{AlarmId, Generation};
 use kernel::ids::{
     FloorId, GatewayId, LiftId, NodeId, OrderId, PointId, SiteId, StationId, TaskId, VehicleId,
 };
+use kernel::lease::LeaseTiming as Timing;
 use kernel::plant::{Floor, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
@@ -26,7 +27,7 @@ use kernel::wire::view::{
     VehicleView,
 };
 use server::http::{AppState, bind, serve};
-use server::lease::{LeaseStore, Timing};
+use server::lease::LeaseStore;
 use server::live::hub::Hub;
 use server::shell::{ControlHandle, ControlRequest};
 use tempfile::TempDir;

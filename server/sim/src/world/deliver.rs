@@ -54,15 +54,15 @@ impl World {
             }
             Parcel::News { node, life, n_batches } => self.news(place, node, life, n_batches),
             Parcel::Attend { node, life, run, beat } => self.attended(node, life, run, beat),
-            Parcel::ToStore(request) => self.store_asked(request),
-            Parcel::Release { lift, nonce } => {
-                let answered = self.store.release(&lift, nonce, self.now);
-                self.answer_leases(answered);
+            Parcel::ToStore(request) => {
+                self.store.acquire(request, self.now);
+                self.serve_store();
             }
-            Parcel::StoreLine => {
-                let answered = self.store.serve_line(self.now);
-                self.answer_leases(answered);
+            Parcel::Release { lift, holder, nonce, token } => {
+                self.store.release(&lift, (&holder, nonce), token, self.now);
+                self.serve_store();
             }
+            Parcel::StoreLine => self.serve_store(),
             Parcel::Poll { lift } => self.poll(lift),
             Parcel::ReadDone { gateway, life, lift, read } => self.read_done(gateway, life, lift, read),
             Parcel::Write { gateway, life, lift, block } => self.write(gateway, life, lift, block),

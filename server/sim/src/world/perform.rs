@@ -3,13 +3,12 @@
 use kernel::control::{Control, Effect, Event};
 use kernel::gateway::{self, Gateway};
 use kernel::ids::{LiftId, VehicleId};
-use kernel::lease::{HeldLease, LeaseRefusal};
+use kernel::lease::LeaseRequest;
 use kernel::time::Millis;
 use kernel::wire::gateway::GatewayCommand;
 
 use super::fuse::{leaves_gateway, leaves_node};
 use super::post::Parcel;
-use super::store::{Answer, Request};
 use super::{CONNECT_TIME, World};
 use crate::fault::{PlcLinkEffect, Road, RoadEffect};
 use crate::plant::{SimEffect, SimEvent};
@@ -23,8 +22,6 @@ pub(super) const LEDGER_LEG: Millis = Millis(2);
 pub(super) const STORE_LEG: Millis = Millis(1);
 /// A request to a PLC and its answer.
 pub(super) const PLC_LEG: Millis = Millis(4);
-/// A store that does not answer is known to be down after so long (A6).
-const STORE_TIMEOUT: Millis = Millis(600);
 /// TCP sends a lost frame again after so long, and later each time; this many losses in a row break nothing yet.
 const RETRANSMISSION: Millis = Millis(200);
 const RETRANSMISSIONS_MAX: u64 = 8;
@@ -42,7 +39,7 @@ impl World {
 
     fn perform_node(&mut self, idx: usize, effect: Effect) {
         let Some(node) = self.nodes.get(idx) else { return };
-        let (life, mono) = (node.life, node.clock.mono(self.now));
+        let life = node.life;
         match effect {
             Effect::Append { batch, records, guards } => {
                 self.ask_ledger(idx, Parcel::ToLedger { node: idx, life, batch, records, guards });
@@ -62,21 +59,9 @@ impl World {
             Effect::AnswerWithdrawal { .. } => {}
             Effect::AcquireLease { lift, nonce, epoch, floor } => {
                 let holder = node.id.clone();
-                let asked_at = mono;
-                if self.store.reaches(&holder, self.now) {
-                    let request = Request { node: idx, life, holder, lift, nonce, epoch, floor, asked_at };
-                    self.carry_on(Road::Store, STORE_LEG, Parcel::ToStore(request));
-                } else {
-                    let refused = Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown };
-                    self.send_to_node(idx, life, STORE_TIMEOUT, refused);
-                }
+                self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor });
             }
-            Effect::ReleaseLease { lift, nonce, .. } => {
-                let id = node.id.clone();
-                if self.store.reaches(&id, self.now) {
-                    self.carry_on(Road::Store, STORE_LEG, Parcel::Release { lift, nonce });
-                }
-            }
+            Effect::ReleaseLease { lift, nonce, token } => self.give_back(idx, lift, nonce, token),
             Effect::SendVehicle { gateway, command } => {
                 self.note(|| format!("→ {} {} {:?}", command.vehicle, command.id, command.instruction));
                 self.send_to_gateway(&gateway, GatewayCommand::Vehicle(command));
@@ -210,31 +195,6 @@ impl World {
         }
     }
 
-    pub(super) fn store_asked(&mut self, request: Request) {
-        let answered = self.store.acquire(request, self.now);
-        self.answer_leases(answered);
-        if let Some(due) = self.store.next_due() {
-            self.post.send(due, Parcel::StoreLine);
-        }
-    }
-
-    pub(super) fn answer_leases(&mut self, answered: impl IntoIterator<Item = (Request, Answer)>) {
-        for (request, answer) in answered {
-            let (nonce, lift) = (request.nonce, request.lift);
-            let event = match answer {
-                Answer::Granted(token) => {
-                    self.note(|| format!("{lift} is granted to {} {token:?}", request.holder));
-                    let lease = HeldLease::granted(lift, nonce, token, request.asked_at);
-                    Event::LeaseGranted { nonce, lease }
-                }
-                Answer::Refused(reason) => Event::LeaseRefused { nonce, lift, reason },
-            };
-            let (node, life) = (request.node, request.life);
-            let parcel = Parcel::ToNode { node, life, event: Box::new(event) };
-            self.carry_on(Road::Store, STORE_LEG, parcel);
-        }
-    }
-
     pub(super) fn send_to_node(&mut self, node: usize, life: u32, delay: Millis, event: Event) {
         self.post.send(self.now + delay, Parcel::ToNode { node, life, event: Box::new(event) });
     }
@@ -269,7 +229,7 @@ impl World {
     }
 
     /// Carries a parcel that takes so long, past what that road suffers now.
-    fn carry_on(&mut self, road: Road, leg: Millis, parcel: Parcel) {
+    pub(super) fn carry_on(&mut self, road: Road, leg: Millis, parcel: Parcel) {
         let now = self.now;
         self.roads.retain(|it| it.until > now);
         let mut at = now + leg;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use kernel::control::{BatchId, Event};
 use kernel::gateway::{CommandBlock, WriteResult};
-use kernel::ids::{LiftId, VehicleId};
-use kernel::lease::LeaseNonce;
+use kernel::ids::{LiftId, NodeId, VehicleId};
+use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::ledger::Guard;
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
@@ -75,7 +75,9 @@ pub(super) enum Parcel {
     ToStore(Request),
     Release {
         lift: LiftId,
+        holder: NodeId,
         nonce: LeaseNonce,
+        token: FencingToken,
     },
     Poll {
         lift: LiftId,

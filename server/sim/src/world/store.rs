@@ -1,26 +1,25 @@
-//! The lease store: one holder per lift, a line behind it, its own clock by which leases end.
+//! The lease store: the kernel's table, on a clock of its own that may step; beside it, who waits for an answer.
+//!
+//! A waiter looks again each poll and when it is woken, as the client of the real store does. Its first question and
+//! the last answer travel over the road that can lose them; what lies between happens here.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use kernel::ids::{LiftId, NodeId};
-use kernel::lease::{FencingToken, LeaseNonce, LeaseRefusal};
+use kernel::lease::{FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable};
 use kernel::time::{Millis, Mono};
-use kernel::timing::{LEASE_TTL, LEASE_WAIT};
 
 /// A copy is taken this often; a replica that takes over is as old as the last one.
 const COPY_PERIOD: Millis = Millis::seconds(10);
+/// What its clock shows when the world begins, so that it can be set back.
+const UPTIME_MS: u64 = 10_000_000;
 
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) node: usize,
     pub(super) life: u32,
-    pub(super) holder: NodeId,
-    pub(super) lift: LiftId,
-    pub(super) nonce: LeaseNonce,
-    pub(super) epoch: u32,
-    /// The serial lies above it.
-    pub(super) floor: u64,
+    pub(super) lease: LeaseRequest,
     /// By the asker's own clock, before the request left.
     pub(super) asked_at: Mono,
 }
@@ -28,30 +27,38 @@ pub(super) struct Request {
 /// What the store answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    Granted(FencingToken),
+    Granted {
+        token: FencingToken,
+        /// By the asker's own clock, when it last asked.
+        asked_at: Mono,
+        left: Millis,
+    },
     Refused(LeaseRefusal),
 }
 
-#[derive(Clone, Debug)]
-struct Grant {
-    holder: NodeId,
-    nonce: LeaseNonce,
-    token: FencingToken,
-    ends: i64,
+/// Whether a waiter looks now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiter {
+    Looks,
+    /// It stands still until then.
+    Sleeps(Mono),
+    /// It is gone, and its wait with it.
+    Gone,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Content {
-    grants: BTreeMap<LiftId, Grant>,
-    serial: u64,
+#[derive(Clone, Debug)]
+struct Waiting {
+    request: Request,
+    came: Mono,
+    looks_at: Mono,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeaseStore {
-    content: Content,
-    copy: Content,
+    table: LeaseTable,
+    copy: LeaseTable,
     copied_at: Mono,
-    line: VecDeque<(Request, Mono)>,
+    waiting: Vec<Waiting>,
     pub(super) down_until: Option<Mono>,
     /// Nodes that do not reach it, and until when.
     pub(super) cut: BTreeMap<NodeId, Mono>,
@@ -69,142 +76,187 @@ impl LeaseStore {
     }
 
     pub(super) fn empty(&mut self) {
-        self.content = Content::default();
-        self.line.clear();
+        self.table.forget();
     }
 
     pub(super) fn promote_old_copy(&mut self) {
-        self.content = self.copy.clone();
-        self.line.clear();
+        self.table = self.copy.clone();
     }
 
-    /// Says again what it granted to this request, or puts it into the line; says who of the line is served by now.
-    pub(super) fn acquire(&mut self, request: Request, now: Mono) -> Vec<(Request, Answer)> {
-        self.tick(now);
-        let same = |holder: &NodeId, nonce| *holder == request.holder && nonce == request.nonce;
-        let held = self.content.grants.get(&request.lift).filter(|it| same(&it.holder, it.nonce));
-        if let Some(token) = held.map(|it| it.token) {
-            return vec![(request, Answer::Granted(token))];
+    /// A request waits from now on; one that came twice keeps its place. It looks at the next [`LeaseStore::serve`].
+    pub(super) fn acquire(&mut self, request: Request, now: Mono) {
+        if !self.waiting.iter().any(|it| it.request.node == request.node && it.request.lease == request.lease)
+        {
+            self.waiting.push(Waiting { request, came: now, looks_at: now });
         }
-        // A request that came twice keeps its place.
-        if !self.line.iter().any(|(it, _)| it.lift == request.lift && same(&it.holder, it.nonce)) {
-            self.line.push_back((request, now + LEASE_WAIT));
-        }
-        self.serve_line(now)
     }
 
-    /// Frees the lift if the release is by who holds it, and grants to the next in line.
-    pub(super) fn release(&mut self, lift: &LiftId, nonce: LeaseNonce, now: Mono) -> Vec<(Request, Answer)> {
-        self.tick(now);
-        if self.content.grants.get(lift).is_some_and(|it| it.nonce == nonce) {
-            self.content.grants.remove(lift);
-        }
-        self.serve_line(now)
+    /// Frees the lift if the release is by who holds it.
+    pub(super) fn release(
+        &mut self,
+        lift: &LiftId,
+        asked: (&NodeId, LeaseNonce),
+        token: FencingToken,
+        now: Mono,
+    ) {
+        // What is another's is left alone, and the node knows by itself that it holds nothing.
+        let _lost = self.table.release(lift, asked, token, self.own_time(now));
+        self.wake(now);
     }
 
-    /// Grants each free lift to the first that waits for it, and refuses those whose wait is over.
-    pub(super) fn serve_line(&mut self, now: Mono) -> Vec<(Request, Answer)> {
-        self.tick(now);
+    /// Lets each waiter look whose time has come; gives what is answered.
+    pub(super) fn serve(&mut self, now: Mono, waiter: impl Fn(&Request) -> Waiter) -> Vec<(Request, Answer)> {
+        if now.since(self.copied_at) >= COPY_PERIOD {
+            self.copied_at = now;
+            self.copy = self.table.clone();
+        }
         let mut answers = Vec::new();
-        for (request, until) in std::mem::take(&mut self.line) {
-            match self.content.grants.get(&request.lift).map(|it| it.holder.clone()) {
-                None => {
-                    let token = self.grant(&request, now);
-                    answers.push((request, Answer::Granted(token)));
+        while let Some(idx) = self.waiting.iter().position(|it| it.looks_at <= now) {
+            let mut waiting = self.waiting.remove(idx);
+            match waiter(&waiting.request) {
+                Waiter::Gone => {}
+                Waiter::Sleeps(until) => {
+                    waiting.looks_at = until;
+                    self.waiting.insert(idx, waiting);
                 }
-                Some(holder) if until <= now => {
-                    answers.push((request, Answer::Refused(LeaseRefusal::Held { holder, position: 1 })));
-                }
-                Some(_) => self.line.push_back((request, until)),
+                Waiter::Looks => match self.look(&waiting, now) {
+                    Ok(answer) => answers.push((waiting.request, answer)),
+                    Err(looks_at) => {
+                        waiting.looks_at = looks_at;
+                        self.waiting.insert(idx, waiting);
+                    }
+                },
             }
+            self.wake(now);
         }
         answers
     }
 
+    /// When the next waiter looks.
     pub(super) fn next_due(&self) -> Option<Mono> {
-        self.line.front().map(|(_, until)| *until)
+        self.waiting.iter().map(|it| it.looks_at).min()
     }
 
-    fn grant(&mut self, request: &Request, now: Mono) -> FencingToken {
-        self.content.serial = self.content.serial.max(request.floor) + 1;
-        let token = FencingToken { epoch: request.epoch, serial: self.content.serial };
-        let ends = self.own_time(now).saturating_add(i64::try_from(LEASE_TTL.0).unwrap_or(i64::MAX));
-        let grant = Grant { holder: request.holder.clone(), nonce: request.nonce, token, ends };
-        self.content.grants.insert(request.lift.clone(), grant);
-        token
-    }
-
-    fn tick(&mut self, now: Mono) {
-        let own = self.own_time(now);
-        self.content.grants.retain(|_, grant| own < grant.ends);
-        if now.since(self.copied_at) >= COPY_PERIOD {
-            self.copied_at = now;
-            self.copy = self.content.clone();
+    /// The answer to one waiter, or when it looks again.
+    fn look(&mut self, waiting: &Waiting, now: Mono) -> Result<Answer, Mono> {
+        let Request { lease, asked_at, .. } = &waiting.request;
+        if !self.reaches(&lease.holder, now) {
+            return Ok(Answer::Refused(LeaseRefusal::StoreDown));
+        }
+        let timing = self.table.timing();
+        let give_up = waiting.came + timing.wait;
+        let stays = now < give_up;
+        match self.table.ask(lease, stays, self.own_time(now)) {
+            LeaseAnswer::Granted { token, left } => {
+                let asked_at = *asked_at + now.since(waiting.came);
+                Ok(Answer::Granted { token, asked_at, left })
+            }
+            LeaseAnswer::Waits { left, .. } if stays => {
+                Err(give_up.min(now + timing.poll.min(left + Millis(1))))
+            }
+            LeaseAnswer::Waits { holder, position, .. } | LeaseAnswer::Refused { holder, position } => {
+                Ok(Answer::Refused(LeaseRefusal::Held { holder, position }))
+            }
         }
     }
 
-    fn own_time(&self, now: Mono) -> i64 {
-        i64::try_from(now.0).unwrap_or(i64::MAX).saturating_add(self.step_ms)
+    fn wake(&mut self, now: Mono) {
+        while let Some(woken) = self.table.poll_woken() {
+            let is_meant = |it: &LeaseRequest| {
+                it.lift == woken.lift && it.holder == woken.holder && it.nonce == woken.nonce
+            };
+            for waiting in self.waiting.iter_mut().filter(|it| is_meant(&it.request.lease)) {
+                waiting.looks_at = waiting.looks_at.min(now);
+            }
+        }
+    }
+
+    fn own_time(&self, now: Mono) -> Mono {
+        Mono((UPTIME_MS + now.0).saturating_add_signed(self.step_ms))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kernel::timing::{LEASE_HOLD_MAX, LEASE_WAIT};
+
     use super::*;
     use crate::fixture::lift;
 
     fn request(node: &str, nonce: u64) -> Request {
-        Request {
-            node: 0,
-            life: 1,
-            holder: NodeId::try_new(node).expect("a name"),
-            lift: lift("L1"),
-            nonce: LeaseNonce(nonce),
-            epoch: 1,
-            floor: 0,
-            asked_at: Mono(0),
-        }
+        let holder = NodeId::try_new(node).expect("a name");
+        let lease = LeaseRequest { lift: lift("L1"), holder, nonce: LeaseNonce(nonce), epoch: 1, floor: 0 };
+        Request { node: 0, life: 1, lease, asked_at: Mono(0) }
+    }
+
+    fn looks(_: &Request) -> Waiter {
+        Waiter::Looks
     }
 
     /// Who was granted, and who was refused.
     fn names(answers: Vec<(Request, Answer)>) -> Vec<(String, bool)> {
-        let granted = |it: &Answer| matches!(it, Answer::Granted(_));
-        answers.into_iter().map(|(it, answer)| (it.holder.to_string(), granted(&answer))).collect()
+        let granted = |it: &Answer| matches!(it, Answer::Granted { .. });
+        answers.into_iter().map(|(it, answer)| (it.lease.holder.to_string(), granted(&answer))).collect()
     }
 
-    fn granted(name: &str) -> Vec<(String, bool)> {
-        vec![(name.to_owned(), true)]
+    fn ask(store: &mut LeaseStore, node: &str, nonce: u64, now: u64) -> Vec<(String, bool)> {
+        store.acquire(request(node, nonce), Mono(now));
+        names(store.serve(Mono(now), looks))
     }
 
-    #[test]
-    fn a_lift_that_is_free_goes_to_the_first_in_line() {
-        let mut store = LeaseStore::default();
-        assert_eq!(names(store.acquire(request("A", 1), Mono(0))), granted("A"));
-        let end = LEASE_TTL.0;
-        assert_eq!(names(store.acquire(request("B", 2), Mono(end - 100))), []);
-        // A's lease has ended, and nobody has noticed when C asks.
-        assert_eq!(names(store.acquire(request("C", 3), Mono(end + 100))), granted("B"));
-        assert_eq!(names(store.release(&lift("L1"), LeaseNonce(2), Mono(end + 200))), granted("C"));
+    fn said(name: &str, granted: bool) -> Vec<(String, bool)> {
+        vec![(name.to_owned(), granted)]
     }
 
     #[test]
-    fn a_wait_ends_with_a_refusal() {
+    fn a_lift_goes_to_the_first_in_line_and_who_holds_it_for_too_long_is_passed_over() {
         let mut store = LeaseStore::default();
-        store.acquire(request("A", 1), Mono(0));
-        store.acquire(request("B", 2), Mono(1000));
-        assert_eq!(store.next_due(), Some(Mono(1000) + LEASE_WAIT));
-        assert_eq!(names(store.serve_line(Mono(999) + LEASE_WAIT)), []);
-        assert_eq!(names(store.serve_line(Mono(1000) + LEASE_WAIT)), [("B".to_owned(), false)]);
+        assert_eq!(ask(&mut store, "A", 1, 0), said("A", true));
+        let late = LEASE_HOLD_MAX.0 - 100;
+        assert_eq!(ask(&mut store, "B", 2, late), []);
+        assert_eq!(ask(&mut store, "C", 3, late + 50), []);
+        assert_eq!(names(store.serve(Mono(late + 250), looks)), said("B", true), "by its poll");
+        assert_eq!(ask(&mut store, "A", 4, late + 300), []);
+    }
+
+    #[test]
+    fn a_wait_ends_with_a_refusal_or_with_the_waiter_and_one_that_sleeps_looks_later() {
+        let mut store = LeaseStore::default();
+        ask(&mut store, "A", 1, 0);
+        ask(&mut store, "B", 2, 1000);
+        ask(&mut store, "C", 3, 1000);
+        let until = Mono(1000) + LEASE_WAIT;
+        let waiter = |it: &Request| match it.lease.holder.as_str() {
+            "B" => Waiter::Looks,
+            _ => Waiter::Gone,
+        };
+        assert_eq!(names(store.serve(until, waiter)), said("B", false));
+        assert_eq!(store.next_due(), None, "C is gone");
+        ask(&mut store, "D", 4, 3500);
+        store.serve(Mono(3800), |_| Waiter::Sleeps(Mono(9000)));
+        assert_eq!(store.next_due(), Some(Mono(9000)));
+    }
+
+    #[test]
+    fn a_store_that_goes_away_tells_those_who_wait() {
+        let mut store = LeaseStore::default();
+        ask(&mut store, "A", 1, 0);
+        ask(&mut store, "B", 2, 0);
+        store.down_until = Some(Mono(5000));
+        let answers = store.serve(Mono(250), looks);
+        assert_eq!(answers, [(request("B", 2), Answer::Refused(LeaseRefusal::StoreDown))]);
     }
 
     #[test]
     fn a_request_that_comes_twice_is_one() {
         let mut store = LeaseStore::default();
-        let first = store.acquire(request("A", 1), Mono(0));
-        assert_eq!(store.acquire(request("A", 1), Mono(10)), first, "the same grant");
-        store.acquire(request("B", 2), Mono(20));
-        store.acquire(request("B", 2), Mono(30));
-        assert_eq!(names(store.release(&lift("L1"), LeaseNonce(1), Mono(40))), granted("B"));
-        assert_eq!(names(store.release(&lift("L1"), LeaseNonce(2), Mono(50))), []);
+        assert_eq!(ask(&mut store, "A", 1, 0), said("A", true));
+        assert_eq!(ask(&mut store, "A", 1, 10), said("A", true), "the same grant");
+        assert_eq!(ask(&mut store, "B", 2, 20), []);
+        assert_eq!(ask(&mut store, "B", 2, 30), []);
+        let token = FencingToken { epoch: 1, serial: 1 };
+        let holder = NodeId::try_new("A").expect("a name");
+        store.release(&lift("L1"), (&holder, LeaseNonce(1)), token, Mono(40));
+        assert_eq!(names(store.serve(Mono(40), looks)), said("B", true), "woken, before its poll");
     }
 }

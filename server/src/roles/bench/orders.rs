@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use kernel::ids::NodeId;
+use kernel::lease::LeaseTiming;
 use kernel::wire::rest::PlaceOrder;
 use kernel::wire::view::NodeView;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli;
 use crate::journal::{Journal, Runs};
-use crate::lease::{LeaseStore, Timing};
+use crate::lease::LeaseStore;
 use crate::live::hub::Hub;
 use crate::messaging::{self, LinkOptions, Outbox, broker};
 use crate::shell::ControlHandle;
@@ -151,7 +152,7 @@ impl House {
         let plant = Arc::new(site.plant.clone());
         let hub = Hub::new(plant, quiet(&node));
         let (control, requests) = ControlHandle::new();
-        let leases = LeaseStore::in_process(Timing::default());
+        let leases = LeaseStore::in_process(LeaseTiming::default());
         let watched = hub.clone();
         let shell = ControlShell {
             node,

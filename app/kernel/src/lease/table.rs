@@ -1,0 +1,375 @@
+//! The lease store's rules as a table: who holds each lift, who waits behind, and who is woken.
+//!
+//! One process keeps its leases in it, the lab runs whole sites on it, and the model checker explores it; the scripts
+//! on Redis do the same, and one suite of tests holds both to it. The clock is the store's own and may step; a lease
+//! that ends too early or too late costs progress, never safety, which is the gateway's fence.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{FencingToken, LeaseNonce, LeaseRefusal};
+use crate::ids::{LiftId, NodeId};
+use crate::time::{Millis, Mono};
+use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LEASE_WAIT};
+
+/// Nodes that wait for one lift. A site has a handful; more would only hide that something asks without end.
+pub const WAITERS_MAX: usize = 64;
+
+/// What a store takes how long. [`LeaseTiming::default`] is what ships; tests shorten it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseTiming {
+    /// Life of a grant without renewal.
+    pub ttl: Millis,
+    /// After so long no lease is renewed, and whoever asks breaks it.
+    pub hold_max: Millis,
+    /// So long a request waits before it is refused.
+    pub wait: Millis,
+    /// A waiter looks so often whether its turn has come, in case a wake-up was lost; the store hears by it that the
+    /// waiter lives.
+    pub poll: Millis,
+    /// Who was woken claims its grant within this time, or the next is served: with the poll of the next, what a dead
+    /// waiter costs stays below 600 ms.
+    pub claim: Millis,
+    /// The place in the line outlives the last time that a waiter was heard by so much.
+    pub ticket: Millis,
+}
+
+/// One request, as it is asked again and again until it is granted or given up.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeaseRequest {
+    /// For which lift.
+    pub lift: LiftId,
+    /// Who asks.
+    pub holder: NodeId,
+    /// Rises by each request of the holder.
+    pub nonce: LeaseNonce,
+    /// The gateway's, as the holder last heard it.
+    pub epoch: u32,
+    /// The serial of the grant lies above it.
+    pub floor: u64,
+}
+
+/// How a request stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LeaseAnswer {
+    /// It holds the lift.
+    Granted {
+        /// Rank of the grant.
+        token: FencingToken,
+        /// Life that is left of it.
+        left: Millis,
+    },
+    /// It is in the line.
+    Waits {
+        /// Who holds the lift.
+        holder: NodeId,
+        /// Place in the line, from 1.
+        position: u32,
+        /// Life that is left of the grant that stands in the way.
+        left: Millis,
+    },
+    /// It is not even let into the line: that is full, or a later request of the node took its place.
+    Refused {
+        /// Who holds the lift.
+        holder: NodeId,
+        /// The place that it would have.
+        position: u32,
+    },
+}
+
+/// Whose turn has come: it has [`LeaseTiming::claim`] to ask again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Woken {
+    /// Of which lift.
+    pub lift: LiftId,
+    /// Whom.
+    pub holder: NodeId,
+    /// By which request.
+    pub nonce: LeaseNonce,
+}
+
+/// All leases of one store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LeaseTable {
+    timing: LeaseTiming,
+    slots: BTreeMap<LiftId, Slot>,
+    woken: VecDeque<Woken>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Slot {
+    serial: u64,
+    lease: Option<Lease>,
+    /// In the order of their tickets.
+    line: Vec<Want>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Lease {
+    holder: NodeId,
+    nonce: LeaseNonce,
+    token: FencingToken,
+    /// Since when; none until the holder has claimed what was handed over to it.
+    since: Option<Mono>,
+    ends_at: Mono,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Want {
+    request: LeaseRequest,
+    heard: Mono,
+    waits: bool,
+}
+
+impl Default for LeaseTiming {
+    fn default() -> Self {
+        Self {
+            ttl: LEASE_TTL,
+            hold_max: LEASE_HOLD_MAX,
+            wait: LEASE_WAIT,
+            poll: Millis(250),
+            claim: Millis(400),
+            ticket: Millis::seconds(30),
+        }
+    }
+}
+
+impl LeaseTiming {
+    /// A waiter that was not heard for two polls and a little is passed over.
+    #[must_use]
+    pub fn alive(&self) -> Millis {
+        self.poll.times(2) + Millis(100)
+    }
+}
+
+impl LeaseTable {
+    /// A store that has granted nothing.
+    pub fn new(timing: LeaseTiming) -> Self {
+        Self { timing, ..Self::default() }
+    }
+
+    /// What it takes how long.
+    pub fn timing(&self) -> LeaseTiming {
+        self.timing
+    }
+
+    /// Forgets holders, lines and serials, as a store does that comes back empty.
+    pub fn forget(&mut self) {
+        self.slots.clear();
+        self.woken.clear();
+    }
+
+    /// Asks for a lift; asked again, tells how it stands, and claims what was handed over. `stays` is false of a
+    /// request that gives up when it is not granted now: its ticket lives on, its wait does not.
+    ///
+    /// The same holder and nonce get the same grant. A node asks once at a time, by rising nonces: a higher one says
+    /// that it holds nothing by the lower ones any more.
+    pub fn ask(&mut self, request: &LeaseRequest, stays: bool, now: Mono) -> LeaseAnswer {
+        let timing = self.timing;
+        let (slot, woken) = self.slot(&request.lift, now);
+        slot.ask(request, stays, &timing, woken, now)
+    }
+
+    /// Lets a lease live on for another [`LeaseTiming::ttl`]; gives what is left of it.
+    ///
+    /// # Errors
+    /// [`LeaseRefusal::Lost`] or [`LeaseRefusal::HeldTooLong`].
+    pub fn renew(
+        &mut self,
+        lift: &LiftId,
+        (holder, nonce): (&NodeId, LeaseNonce),
+        token: FencingToken,
+        now: Mono,
+    ) -> Result<Millis, LeaseRefusal> {
+        let timing = self.timing;
+        let (slot, _) = self.slot(lift, now);
+        let lease = slot.ours(holder, nonce).filter(|it| it.token == token).ok_or(LeaseRefusal::Lost)?;
+        if lease.is_held_too_long(&timing, now) {
+            return Err(LeaseRefusal::HeldTooLong);
+        }
+        lease.ends_at = now + timing.ttl;
+        Ok(timing.ttl)
+    }
+
+    /// Gives a lease back and hands the lift over to the next.
+    ///
+    /// # Errors
+    /// [`LeaseRefusal::Lost`]: it had ended, or is another's, and is left alone.
+    pub fn release(
+        &mut self,
+        lift: &LiftId,
+        (holder, nonce): (&NodeId, LeaseNonce),
+        token: FencingToken,
+        now: Mono,
+    ) -> Result<(), LeaseRefusal> {
+        let timing = self.timing;
+        let (slot, woken) = self.slot(lift, now);
+        slot.ours(holder, nonce).filter(|it| it.token == token).ok_or(LeaseRefusal::Lost)?;
+        slot.lease = None;
+        slot.hand_over(&timing, woken, now);
+        Ok(())
+    }
+
+    /// Whom to wake next.
+    pub fn poll_woken(&mut self) -> Option<Woken> {
+        self.woken.pop_front()
+    }
+
+    fn slot(&mut self, lift: &LiftId, now: Mono) -> (&mut Slot, &mut VecDeque<Woken>) {
+        let slot = self.slots.entry(lift.clone()).or_default();
+        slot.forget_what_ended(&self.timing, now);
+        (slot, &mut self.woken)
+    }
+}
+
+impl Slot {
+    fn ask(
+        &mut self,
+        request: &LeaseRequest,
+        stays: bool,
+        timing: &LeaseTiming,
+        woken: &mut VecDeque<Woken>,
+        now: Mono,
+    ) -> LeaseAnswer {
+        let (holder, nonce) = (&request.holder, request.nonce);
+        if let Some(lease) = self.ours(holder, nonce) {
+            if lease.since.is_none() {
+                lease.since = Some(now);
+                lease.ends_at = now + timing.ttl;
+            }
+            let granted = lease.as_answer(now);
+            self.line.retain(|it| it.request.holder != *holder);
+            return granted;
+        }
+        // Nobody needs a lift for longer than the longest hold.
+        let over =
+            |it: &Lease| (it.holder == *holder && it.nonce < nonce) || it.is_held_too_long(timing, now);
+        if self.lease.as_ref().is_some_and(over) {
+            self.lease = None;
+        }
+        let is_late = self.is_late(holder, nonce);
+        if !is_late && !self.enter_line(request, now) {
+            self.hand_over(timing, woken, now);
+            return LeaseAnswer::Refused { holder: self.holder(holder), position: place(self.line.len()) };
+        }
+        if self.lease.is_none() && !is_late && self.first(timing, now) == self.place_of(holder) {
+            self.line.retain(|it| it.request.holder != *holder);
+            return self.grant(request, Some(now), timing.ttl, now).as_answer(now);
+        }
+        self.hand_over(timing, woken, now);
+        self.standing(holder, is_late, stays, timing, now)
+    }
+
+    /// A later request of the same node holds the lift, or waits.
+    fn is_late(&self, holder: &NodeId, nonce: LeaseNonce) -> bool {
+        let holds = self.lease.as_ref().is_some_and(|it| it.holder == *holder && it.nonce > nonce);
+        holds || self.line.iter().any(|it| it.request.holder == *holder && it.request.nonce > nonce)
+    }
+
+    /// Takes a ticket, or shows the one that it has. False when the line is full.
+    fn enter_line(&mut self, request: &LeaseRequest, now: Mono) -> bool {
+        let want = Want { request: request.clone(), heard: now, waits: true };
+        if let Some(before) = self.line.iter_mut().find(|it| it.request.holder == request.holder) {
+            *before = want;
+        } else if self.line.len() < WAITERS_MAX {
+            self.line.push(want);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Who it waits for, and where in the line.
+    fn standing(
+        &mut self,
+        holder: &NodeId,
+        is_late: bool,
+        stays: bool,
+        timing: &LeaseTiming,
+        now: Mono,
+    ) -> LeaseAnswer {
+        let before = self.line.iter().take_while(|it| it.request.holder != *holder);
+        let position = place(before.filter(|it| it.still_waits(timing, now)).count());
+        let (keeper, left) = (self.holder(holder), self.lease.as_ref().map(|it| it.left(now)));
+        if is_late {
+            return LeaseAnswer::Refused { holder: keeper, position };
+        }
+        if let Some(want) = self.line.iter_mut().find(|it| it.request.holder == *holder) {
+            want.waits &= stays;
+        }
+        LeaseAnswer::Waits { holder: keeper, position, left: left.unwrap_or_default() }
+    }
+
+    fn ours(&mut self, holder: &NodeId, nonce: LeaseNonce) -> Option<&mut Lease> {
+        self.lease.as_mut().filter(|it| it.holder == *holder && it.nonce == nonce)
+    }
+
+    fn holder(&self, otherwise: &NodeId) -> NodeId {
+        self.lease.as_ref().map_or_else(|| otherwise.clone(), |it| it.holder.clone())
+    }
+
+    fn forget_what_ended(&mut self, timing: &LeaseTiming, now: Mono) {
+        self.lease.take_if(|it| it.ends_at <= now);
+        if let Some(since) = self.lease.as_mut().and_then(|it| it.since.as_mut()) {
+            // The store's clock was set back: the longest hold counts anew, or a dead holder would keep the lift.
+            *since = (*since).min(now);
+        }
+        self.line.retain(|it| now.since(it.heard) <= timing.ticket);
+    }
+
+    /// The first who still waits.
+    fn first(&self, timing: &LeaseTiming, now: Mono) -> Option<usize> {
+        self.line.iter().position(|it| it.still_waits(timing, now))
+    }
+
+    fn place_of(&self, holder: &NodeId) -> Option<usize> {
+        self.line.iter().position(|it| it.request.holder == *holder)
+    }
+
+    /// Grants a free lift to the first who still waits, and wakes it. It has a short while to claim it. It keeps its
+    /// ticket, and waits again once it is heard again.
+    fn hand_over(&mut self, timing: &LeaseTiming, woken: &mut VecDeque<Woken>, now: Mono) {
+        if self.lease.is_some() {
+            return;
+        }
+        let first = self.first(timing, now);
+        let Some(want) = first.and_then(|idx| self.line.get_mut(idx)) else { return };
+        want.waits = false;
+        let request = want.request.clone();
+        self.grant(&request, None, timing.claim, now);
+        woken.push_back(Woken { lift: request.lift, holder: request.holder, nonce: request.nonce });
+    }
+
+    fn grant(&mut self, request: &LeaseRequest, since: Option<Mono>, life: Millis, now: Mono) -> Lease {
+        self.serial = self.serial.max(request.floor) + 1;
+        let token = FencingToken { epoch: request.epoch, serial: self.serial };
+        let (holder, nonce) = (request.holder.clone(), request.nonce);
+        let lease = Lease { holder, nonce, token, since, ends_at: now + life };
+        self.lease = Some(lease.clone());
+        lease
+    }
+}
+
+impl Lease {
+    fn is_held_too_long(&self, timing: &LeaseTiming, now: Mono) -> bool {
+        self.since.is_some_and(|since| now.since(since) >= timing.hold_max)
+    }
+
+    fn left(&self, now: Mono) -> Millis {
+        self.ends_at.since(now)
+    }
+
+    fn as_answer(&self, now: Mono) -> LeaseAnswer {
+        LeaseAnswer::Granted { token: self.token, left: self.left(now) }
+    }
+}
+
+impl Want {
+    fn still_waits(&self, timing: &LeaseTiming, now: Mono) -> bool {
+        self.waits && now.since(self.heard) <= timing.alive()
+    }
+}
+
+/// A place in the line, from 1, behind so many.
+fn place(n_before: usize) -> u32 {
+    u32::try_from(n_before).unwrap_or(u32::MAX).saturating_add(1)
+}

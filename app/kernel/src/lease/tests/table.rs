@@ -1,0 +1,187 @@
+//! The rules of the store, as scripts: when, who, what is asked, what is answered.
+
+use super::*;
+use crate::lease::{LeaseAnswer, LeaseRefusal, LeaseRequest, LeaseTable, LeaseTiming, WAITERS_MAX, Woken};
+use crate::time::Millis;
+
+/// At that millisecond a node asks (`?`), asks for the last time (`!`), renews (`r`) or gives back (`-`), by that nonce
+/// and of that serial; and the answer: `+7` is granted under serial 7, `A1` waits behind A in place 1, `no A1` is not
+/// even in the line, `~` done, `x` lost, `>` held for too long.
+type Step = (u64, &'static str, char, u64, u64, &'static str);
+
+struct Bench {
+    table: LeaseTable,
+    floor: u64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { table: LeaseTable::new(LeaseTiming::default()), floor: 0 }
+    }
+
+    fn request(&self, who: &str, nonce: u64) -> LeaseRequest {
+        let (lift, holder) = (fixture::lift("L1"), fixture::node(who));
+        LeaseRequest { lift, holder, nonce: LeaseNonce(nonce), epoch: 1, floor: self.floor }
+    }
+
+    fn answer(&mut self, &(now, who, what, nonce, serial, _): &Step) -> String {
+        let now = Mono(now);
+        let request = self.request(who, nonce);
+        let token = FencingToken { epoch: 1, serial };
+        let asked = (&request.holder, request.nonce);
+        let refused = |it: LeaseRefusal| match it {
+            LeaseRefusal::Lost => "x".to_owned(),
+            LeaseRefusal::HeldTooLong => ">".to_owned(),
+            other => panic!("{other:?}"),
+        };
+        match what {
+            'r' => self
+                .table
+                .renew(&request.lift, asked, token, now)
+                .map_or_else(refused, |left| format!("~{}", left.0)),
+            '-' => {
+                self.table.release(&request.lift, asked, token, now).map_or_else(refused, |()| "~".to_owned())
+            }
+            _ => match self.table.ask(&request, what == '?', now) {
+                LeaseAnswer::Granted { token, .. } => format!("+{}", token.serial),
+                LeaseAnswer::Waits { holder, position, .. } => format!("{holder}{position}"),
+                LeaseAnswer::Refused { holder, position } => format!("no {holder}{position}"),
+            },
+        }
+    }
+
+    fn plays(&mut self, steps: &[Step]) {
+        for step in steps {
+            assert_eq!(self.answer(step), step.5, "{step:?}");
+        }
+    }
+
+    fn woken(&mut self) -> Vec<String> {
+        let all = std::iter::from_fn(|| self.table.poll_woken());
+        all.map(|Woken { holder, nonce, .. }| format!("{holder}{}", nonce.0)).collect()
+    }
+}
+
+#[test]
+fn waiters_are_served_in_order_by_a_grant_that_they_have_to_claim() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (0, "A", '?', 1, 0, "+1"),
+        (10, "B", '?', 1, 0, "A1"),
+        (20, "C", '?', 1, 0, "A2"),
+        (30, "A", '?', 1, 0, "+1"),
+        (40, "B", '-', 1, 1, "x"),
+        (50, "A", '-', 1, 2, "x"),
+        (60, "A", '-', 1, 1, "~"),
+        (70, "A", '-', 1, 1, "x"),
+    ]);
+    assert_eq!(bench.woken(), ["B1"]);
+    bench.plays(&[(80, "D", '?', 1, 0, "B2"), (100, "B", '?', 1, 0, "+2"), (110, "B", '-', 1, 2, "~")]);
+    assert_eq!(bench.woken(), ["C1"]);
+}
+
+#[test]
+fn who_does_not_claim_or_is_not_heard_is_passed_over() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (0, "A", '?', 1, 0, "+1"),
+        (0, "B", '?', 1, 0, "A1"),
+        (300, "C", '?', 1, 0, "A2"),
+        (500, "C", '?', 1, 0, "A2"),
+        (600, "A", '-', 1, 1, "~"),
+    ]);
+    assert_eq!(bench.woken(), ["B1"], "heard 600 ms ago");
+    bench.plays(&[
+        (750, "C", '?', 1, 0, "B1"),
+        // B has not claimed within 400 ms.
+        (1000, "C", '?', 1, 0, "+3"),
+        (1001, "D", '?', 1, 0, "C1"),
+        (1001, "E", '?', 1, 0, "C2"),
+        (1500, "E", '?', 1, 0, "C2"),
+        // D was last heard 600 ms ago and more: it is dead.
+        (1700, "C", '-', 1, 3, "~"),
+    ]);
+    assert_eq!(bench.woken(), ["E1"]);
+}
+
+#[test]
+fn a_lease_lives_by_renewal_until_the_longest_hold_and_may_then_be_broken() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (0, "A", '?', 1, 0, "+1"),
+        (5000, "A", 'r', 1, 1, "~30000"),
+        (5000, "B", 'r', 1, 1, "x"),
+        (5999, "B", '?', 1, 0, "A1"),
+        (6000, "A", 'r', 1, 1, ">"),
+        (6001, "B", '?', 1, 0, "+2"),
+        (6002, "A", 'r', 1, 1, "x"),
+        (6003, "A", '-', 1, 1, "x"),
+        (36_000, "C", '!', 1, 0, "+3"),
+        (66_000, "C", 'r', 1, 3, "x"),
+    ]);
+}
+
+#[test]
+fn a_node_that_asks_anew_has_given_up_and_a_late_request_gets_nothing() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (0, "A", '?', 1, 0, "+1"),
+        (10, "A", '?', 2, 0, "+2"),
+        (20, "A", '?', 1, 0, "no A1"),
+        (30, "B", '?', 5, 0, "A1"),
+        (40, "B", '?', 4, 0, "no A1"),
+        (50, "A", '-', 2, 2, "~"),
+        (60, "B", '?', 5, 0, "+3"),
+    ]);
+}
+
+#[test]
+fn a_ticket_outlives_a_refusal_for_a_while() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (0, "A", '?', 1, 0, "+1"),
+        (100, "B", '!', 1, 0, "A1"),
+        (200, "C", '?', 1, 0, "A1"),
+        (300, "B", '?', 2, 0, "A1"),
+        (400, "C", '?', 1, 0, "A2"),
+        (5000, "A", 'r', 1, 1, "~30000"),
+        (5000, "B", '!', 2, 0, "A1"),
+        (5000, "C", '!', 1, 0, "A1"),
+        // The ticket of B has ended, that of C was shown again.
+        (29_000, "C", '!', 2, 0, "+2"),
+        (35_001, "D", '!', 1, 0, "+3"),
+    ]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_keeps_nobody_from_the_lift_for_longer_than_a_hold() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (100_000, "A", '?', 1, 0, "+1"),
+        (40_000, "B", '!', 1, 0, "A1"),
+        (46_001, "B", '?', 2, 0, "+2"),
+    ]);
+}
+
+#[test]
+fn a_serial_lies_above_the_floor_also_of_a_store_that_forgot() {
+    let mut bench = Bench::new();
+    bench.plays(&[(0, "A", '?', 1, 0, "+1")]);
+    bench.table.forget();
+    bench.floor = 7;
+    bench.plays(&[(10, "B", '?', 1, 0, "+8")]);
+    bench.floor = 3;
+    bench.plays(&[(20, "B", '?', 2, 0, "+9")]);
+}
+
+#[test]
+fn a_full_line_takes_nobody_in() {
+    let mut bench = Bench::new();
+    bench.plays(&[(0, "A", '?', 1, 0, "+1")]);
+    for n in 1..=WAITERS_MAX {
+        let request = bench.request(&format!("W{n}"), 1);
+        assert!(matches!(bench.table.ask(&request, true, Mono(1)), LeaseAnswer::Waits { .. }), "{n}");
+    }
+    bench.plays(&[(2, "B", '?', 1, 0, "no A65"), (30_002, "B", '?', 1, 0, "+2")]);
+    assert_eq!(bench.table.timing().alive(), Millis(600));
+}

@@ -1,0 +1,79 @@
+//! How nodes ask the lease store, and how its answers reach them.
+
+use kernel::control::Event;
+use kernel::ids::LiftId;
+use kernel::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseRequest};
+use kernel::time::Millis;
+
+use super::World;
+use super::perform::STORE_LEG;
+use super::post::Parcel;
+use super::store::{Answer, Request, Waiter};
+use crate::fault::Road;
+
+/// A store that does not answer is known to be down after so long (A6).
+const STORE_TIMEOUT: Millis = Millis(600);
+
+impl World {
+    pub(super) fn ask_store(&mut self, idx: usize, lease: LeaseRequest) {
+        let Some(node) = self.nodes.get(idx) else { return };
+        let (life, asked_at) = (node.life, node.clock.mono(self.now));
+        if self.store.reaches(&lease.holder, self.now) {
+            let request = Request { node: idx, life, lease, asked_at };
+            self.carry_on(Road::Store, STORE_LEG, Parcel::ToStore(request));
+        } else {
+            let LeaseRequest { lift, nonce, .. } = lease;
+            let refused = Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown };
+            self.send_to_node(idx, life, STORE_TIMEOUT, refused);
+        }
+    }
+
+    pub(super) fn give_back(&mut self, idx: usize, lift: LiftId, nonce: LeaseNonce, token: FencingToken) {
+        let Some(node) = self.nodes.get(idx) else { return };
+        let holder = node.id.clone();
+        if self.store.reaches(&holder, self.now) {
+            self.carry_on(Road::Store, STORE_LEG, Parcel::Release { lift, holder, nonce, token });
+        }
+    }
+
+    /// Answers those whose time has come, and looks again when the next one's does.
+    pub(super) fn serve_store(&mut self) {
+        let now = self.now;
+        let waiters: Vec<(u32, Waiter)> = self
+            .nodes
+            .iter_mut()
+            .map(|node| {
+                let paused = node.clock.paused(now);
+                let looks = paused.map_or(Waiter::Looks, Waiter::Sleeps);
+                (node.life, if node.control.is_some() { looks } else { Waiter::Gone })
+            })
+            .collect();
+        let waiter = |it: &Request| match waiters.get(it.node) {
+            Some((life, waiter)) if *life == it.life => *waiter,
+            Some(_) | None => Waiter::Gone,
+        };
+        for (request, answer) in self.store.serve(now, waiter) {
+            self.answer_lease(request, answer);
+        }
+        if let Some(due) = self.store.next_due()
+            && self.store_looks_at.is_none_or(|at| at <= now || due < at)
+        {
+            self.store_looks_at = Some(due);
+            self.post.send(due, Parcel::StoreLine);
+        }
+    }
+
+    fn answer_lease(&mut self, request: Request, answer: Answer) {
+        let Request { node, life, lease: LeaseRequest { lift, holder, nonce, .. }, .. } = request;
+        let event = match answer {
+            Answer::Granted { token, asked_at, left } => {
+                self.note(|| format!("{lift} is granted to {holder} {token:?}"));
+                let lease = HeldLease::granted_for(lift, nonce, token, asked_at, left);
+                Event::LeaseGranted { nonce, lease }
+            }
+            Answer::Refused(reason) => Event::LeaseRefused { nonce, lift, reason },
+        };
+        let parcel = Parcel::ToNode { node, life, event: Box::new(event) };
+        self.carry_on(Road::Store, STORE_LEG, parcel);
+    }
+}
