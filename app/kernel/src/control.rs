@@ -212,7 +212,7 @@ impl Control {
             Event::Peers(peers) => self.peers_heard(peers, now),
             Event::StopRequested => self.stop_requested(),
             Event::LeaseGranted { nonce, lease } => self.lease_granted(nonce, lease, now),
-            Event::LeaseRefused { nonce, lift, reason: _ } => self.lease_refused(nonce, &lift, now),
+            Event::LeaseRefused { nonce, lift, reason } => self.lease_refused(nonce, &lift, &reason, now),
             Event::Acknowledged(ack) => self.acknowledged(&ack),
             Event::Reported(report) => self.vehicle_reported(&report),
             Event::Heartbeat(heartbeat) => self.heartbeat_heard(heartbeat, now),

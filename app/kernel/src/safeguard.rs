@@ -55,6 +55,10 @@ pub enum Safeguard {
 }
 
 impl Safeguard {
+    fn bit(self) -> u64 {
+        1 << self as u64
+    }
+
     /// All of them.
     pub const ALL: [Self; 23] = [
         Self::CommandMemory,
@@ -113,22 +117,31 @@ impl Safeguard {
 }
 
 /// Which safeguards hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Safeguards {
-    off: Option<Safeguard>,
+    /// A bit for each that does not.
+    off: u64,
 }
 
 impl Safeguards {
     /// As it ships.
-    pub const ALL: Self = Self { off: None };
+    pub const ALL: Self = Self { off: 0 };
 
     /// All but one, for the lab.
+    #[must_use]
     pub fn all_but(off: Safeguard) -> Self {
-        Self { off: Some(off) }
+        Self::all_but_these(&[off])
+    }
+
+    /// All but these, for the lab: what one of them alone is good for shows when those that would step in are away.
+    #[must_use]
+    pub fn all_but_these(off: &[Safeguard]) -> Self {
+        Self { off: off.iter().fold(0, |bits, it| bits | it.bit()) }
     }
 
     /// Whether this one holds.
+    #[must_use]
     pub fn holds(self, safeguard: Safeguard) -> bool {
-        self.off != Some(safeguard)
+        self.off & safeguard.bit() == 0
     }
 }

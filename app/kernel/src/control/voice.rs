@@ -3,7 +3,7 @@
 //! The lease spans exactly this. Travel and doors are watched outside it.
 
 use crate::ids::{CommandId, LiftId};
-use crate::lease::{HeldLease, LeaseNonce, SendPermit};
+use crate::lease::{HeldLease, LeaseNonce, LeaseRefusal, SendPermit};
 use crate::lift::LiftStatus;
 use crate::safeguard::Safeguard;
 use crate::time::{Millis, Mono, Now};
@@ -63,9 +63,9 @@ impl Control {
                     self.ask_for_lease(lift, now);
                 }
             }
-            Voice::Asking { since, .. } => {
+            Voice::Asking { nonce, since } => {
                 if now.mono.since(since) >= LEASE_ANSWER_MAX {
-                    self.fall_quiet(lift, now, AFTER_REFUSAL);
+                    self.request_lease(lift, nonce, now);
                 }
             }
             Voice::Deciding { lease, since } => self.decide(lift, lease, since, now),
@@ -83,15 +83,21 @@ impl Control {
     }
 
     fn ask_for_lease(&mut self, lift: &LiftId, now: Now) {
+        self.nonces += 1;
+        // The run makes it unique over restarts, and rising.
+        let nonce = LeaseNonce((self.run << 32) | self.nonces);
+        self.request_lease(lift, nonce, now);
+    }
+
+    /// Asks by this nonce, for the first time or because the answer was lost: the store may have granted, and then
+    /// grants the same again.
+    fn request_lease(&mut self, lift: &LiftId, nonce: LeaseNonce, now: Now) {
         let Some(ear) = self.lifts.get(lift) else { return };
         let (epoch, admitted) = (ear.reading.epoch, ear.reading.token);
         // Each start of any node lifts it by more than a run can ever be granted.
         let runs: u64 = self.book.nodes.values().map(|it| it.run).sum();
         let admitted = if admitted.epoch == epoch { admitted.serial } else { 0 };
         let floor = admitted.max(runs << 32);
-        self.nonces += 1;
-        // The run makes it unique over restarts, and rising.
-        let nonce = LeaseNonce((self.run << 32) | self.nonces);
         self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch, floor });
         self.set_voice(lift, Voice::Asking { nonce, since: now.mono });
     }
@@ -107,11 +113,22 @@ impl Control {
         }
     }
 
-    pub(super) fn lease_refused(&mut self, nonce: LeaseNonce, lift: &LiftId, now: Now) {
+    pub(super) fn lease_refused(
+        &mut self,
+        nonce: LeaseNonce,
+        lift: &LiftId,
+        reason: &LeaseRefusal,
+        now: Now,
+    ) {
         let awaited =
             matches!(self.voices.get(lift), Some(Voice::Asking { nonce: ours, .. }) if *ours == nonce);
-        if awaited {
-            self.fall_quiet(lift, now, AFTER_REFUSAL);
+        match reason {
+            _ if !awaited => {}
+            LeaseRefusal::Unknown => self.request_lease(lift, nonce, now),
+            LeaseRefusal::Held { .. }
+            | LeaseRefusal::StoreDown
+            | LeaseRefusal::Lost
+            | LeaseRefusal::HeldTooLong => self.fall_quiet(lift, now, AFTER_REFUSAL),
         }
     }
 

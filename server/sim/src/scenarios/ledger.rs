@@ -17,6 +17,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[Scenario {
 /// The vehicle drives to its load when node A dies, for good as far as this order goes.
 const NODE_KILLED: Script = Script {
     safeguard: Safeguard::Takeover,
+    backups: &[],
     checker: Checker::OrdersEnd,
     site: Site { nodes: 2, ..Site::with(2) },
     orders: Orders::Listed(&[(5, "S1", "S2")]),

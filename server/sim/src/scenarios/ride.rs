@@ -58,6 +58,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 
 const SENSOR_LATE: Script = Script {
     safeguard: Safeguard::TwoChannels,
+    backups: &[],
     checker: Checker::NoContradiction,
     site: Site::with(2),
     orders: Orders::Listed(&[(5, "S2", "S1")]),
@@ -88,6 +89,7 @@ const SENSOR_LATE: Script = Script {
 /// The lift waits with its door open and calls people; it is not given to the next in line.
 const REBOOTS_IN_CAR: Script = Script {
     safeguard: Safeguard::TwoChannels,
+    backups: &[],
     checker: Checker::OneRide,
     site: Site::with(2),
     orders: Orders::Listed(&[(5, "S2", "S1"), (6, "S1", "S2")]),
@@ -127,6 +129,7 @@ const REBOOTS_IN_CAR: Script = Script {
 /// With the door shut and nothing in hand, so that nothing but the mode holds commands back.
 const FIRE_MODE: Script = Script {
     safeguard: Safeguard::VehicleMode,
+    backups: &[],
     checker: Checker::NothingOutOfService,
     site: Site::with(1),
     orders: Orders::Listed(&[(5, "S1", "S2")]),
@@ -160,6 +163,7 @@ const FIRE_MODE: Script = Script {
 
 const TWO_VEHICLES: Script = Script {
     safeguard: Safeguard::OneSession,
+    backups: &[],
     checker: Checker::OneRide,
     site: Site::with(2),
     orders: Orders::Listed(&[(5, "S1", "S2"), (5, "S2", "S1")]),

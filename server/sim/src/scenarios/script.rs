@@ -15,7 +15,9 @@ use crate::world::{PlannedOrder, World, WorldConfig};
 pub struct Script {
     /// The rule that keeps it away.
     pub safeguard: Safeguard,
-    /// Who catches it when that rule is off.
+    /// Rules that would step in for it, and so hide what it is good for. It holds with them and without.
+    pub backups: &'static [Safeguard],
+    /// Who catches it when that rule is off, and its backups with it.
     pub checker: Checker,
     /// Where.
     pub site: Site,
@@ -101,13 +103,19 @@ impl Orders {
 }
 
 impl Script {
-    /// Plays it with all safeguards and without its own.
+    /// Plays it with all safeguards, with its own alone among its backups, and without any of these.
     pub fn judge(&self) -> Outcome {
-        let (held, open) = match (self.held(), self.open()) {
-            (Ok(held), Ok(open)) => (held, open),
-            (Err(invalid), _) | (_, Err(invalid)) => return Outcome::Failed { reason: invalid.to_string() },
+        let mut held = vec![self.held()];
+        if !self.backups.is_empty() {
+            held.push(self.alone());
+        }
+        let played =
+            held.into_iter().collect::<Result<Vec<_>, _>>().and_then(|held| Ok((held, self.open()?)));
+        let (held, open) = match played {
+            Ok(played) => played,
+            Err(invalid) => return Outcome::Failed { reason: invalid.to_string() },
         };
-        match self.judge_held(&held) {
+        match held.iter().try_for_each(|it| self.judge_held(it)) {
             Ok(()) => self.judge_open(&open),
             Err(outcome) => outcome,
         }
@@ -121,12 +129,18 @@ impl Script {
         self.act(Safeguards::ALL, None)
     }
 
-    /// Plays it without its safeguard, until its checker reports.
+    /// Plays it with its safeguard and without those that would step in for it.
+    fn alone(&self) -> Result<Play, InvalidName> {
+        self.act(Safeguards::all_but_these(self.backups), None)
+    }
+
+    /// Plays it without its safeguard and its backups, until its checker reports.
     ///
     /// # Errors
     /// The script names what cannot be a name.
     pub fn open(&self) -> Result<Play, InvalidName> {
-        self.act(Safeguards::all_but(self.safeguard), Some(self.checker))
+        let off = [self.backups, &[self.safeguard]].concat();
+        self.act(Safeguards::all_but_these(&off), Some(self.checker))
     }
 
     fn act(&self, safeguards: Safeguards, awaited: Option<Checker>) -> Result<Play, InvalidName> {
@@ -141,7 +155,7 @@ impl Script {
     fn judge_held(&self, play: &Play) -> Result<(), Outcome> {
         let failed = |reason| Err(Outcome::Failed { reason });
         if let Some(found) = play.caught() {
-            return failed(format!("with all safeguards, {found}"));
+            return failed(format!("with the safeguard on, {found}"));
         }
         self.judge_danger(play)?;
         let log = play.world().log();

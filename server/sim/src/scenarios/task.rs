@@ -82,6 +82,7 @@ fn miss_the_command(play: &mut Play) {
 
 const VEHICLE_REPEATS: Script = Script {
     safeguard: Safeguard::CommandMemory,
+    backups: &[],
     checker: Checker::NothingTwice,
     site: SHUTTLE,
     orders: Orders::Listed(&[(5, "B1", "S1"), (20, "S1", "B1")]),
@@ -112,6 +113,7 @@ const VEHICLE_REPEATS: Script = Script {
 
 const LATE_COMMAND: Script = Script {
     safeguard: Safeguard::LinkFence,
+    backups: &[],
     checker: Checker::NothingStale,
     site: Site::with(1),
     orders: Orders::Listed(&[(5, "S1", "S2")]),
@@ -137,6 +139,7 @@ const LATE_COMMAND: Script = Script {
 /// Each order takes two commands, so that the first one leaves the memory of 500 before the last order.
 const ID_OLDER: Script = Script {
     safeguard: Safeguard::MemoryWindow,
+    backups: &[],
     checker: Checker::NothingTwice,
     site: SHUTTLE,
     orders: Orders::Shuttle { count: 254, every: 15, between: ("B1", "S1") },
@@ -161,6 +164,7 @@ const ID_OLDER: Script = Script {
 
 const RESULT_LOST: Script = Script {
     safeguard: Safeguard::HeartbeatResults,
+    backups: &[],
     checker: Checker::OrdersEnd,
     site: SHUTTLE,
     orders: Orders::Listed(&[(5, "B1", "S1")]),
@@ -182,6 +186,7 @@ const RESULT_LOST: Script = Script {
 
 const OFFLINE: Script = Script {
     safeguard: Safeguard::HeartbeatResults,
+    backups: &[],
     checker: Checker::OrdersEnd,
     site: SHUTTLE,
     orders: Orders::Listed(&[(5, "B1", "S1")]),
@@ -213,6 +218,7 @@ const OFFLINE: Script = Script {
 
 const BLACKOUT: Script = Script {
     safeguard: Safeguard::HeartbeatResults,
+    backups: &[],
     checker: Checker::OrdersEnd,
     site: Site::with(2),
     orders: Orders::Listed(&[(5, "S1", "S2"), (5, "S2", "S1")]),
@@ -247,6 +253,7 @@ const BLACKOUT: Script = Script {
 
 const FLAPPING: Script = Script {
     safeguard: Safeguard::LinkFence,
+    backups: &[],
     checker: Checker::NothingStale,
     site: Site::with(1),
     orders: Orders::Listed(&[(5, "S1", "S2")]),
@@ -276,6 +283,7 @@ const FLAPPING: Script = Script {
 
 const FLOOD: Script = Script {
     safeguard: Safeguard::LinkFence,
+    backups: &[],
     checker: Checker::NothingStale,
     site: Site::with(12),
     orders: Orders::Shuttle { count: 12, every: 0, between: ("S1", "S2") },

@@ -98,8 +98,8 @@ fn a_lease_without_a_read_is_given_back_in_time() {
 #[test]
 fn a_grant_that_nobody_awaits_is_given_back() {
     let mut bench = asking();
-    bench.run(Millis::seconds(4));
-    bench.asked.truncate(1);
+    let (nonce, lift) = (bench.asked[0].0, fixture::lift("L1"));
+    bench.handle(Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown });
     bench.leases.clear();
     bench.grant();
     bench.pump();
@@ -115,6 +115,22 @@ fn a_refused_lease_is_asked_for_again() {
     assert!(bench.asked.is_empty(), "not at once");
     assert!(bench.until(Millis::seconds(2), |it| !it.asked.is_empty()));
     assert!(bench.asked[0].0 > nonce, "under a new nonce");
+}
+
+/// The answer is lost on its way, or the shell itself cannot tell whether the store granted.
+#[test]
+fn a_lost_answer_is_asked_for_again_by_the_same_nonce() {
+    for told in [true, false] {
+        let mut bench = asking();
+        let (nonce, _) = bench.asked.pop_front().expect("a request");
+        if told {
+            let lift = fixture::lift("L1");
+            bench.handle(Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::Unknown });
+        } else {
+            assert!(bench.until(Millis::seconds(4), |it| !it.asked.is_empty()));
+        }
+        assert_eq!(bench.asked.pop_front().map(|it| it.0), Some(nonce), "told {told}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ const WITHIN: Millis = Millis::seconds(600);
 
 pub(super) const ACK_LOST: Script = Script {
     safeguard: Safeguard::Verifying,
+    backups: &[],
     checker: Checker::VerdictTrue,
     site: Site::with(2),
     orders: DOWN,
@@ -39,6 +40,7 @@ pub(super) const ACK_LOST: Script = Script {
 
 pub(super) const GATEWAY_RESTART: Script = Script {
     safeguard: Safeguard::FlightRecord,
+    backups: &[],
     checker: Checker::VerdictTrue,
     site: Site::with(2),
     orders: DOWN,
@@ -71,6 +73,7 @@ pub(super) const GATEWAY_RESTART: Script = Script {
 
 pub(super) const CLOSES: Script = Script {
     safeguard: Safeguard::Verifying,
+    backups: &[],
     checker: Checker::VerdictTrue,
     site: Site::with(2),
     orders: DOWN,
@@ -94,6 +97,7 @@ pub(super) const CLOSES: Script = Script {
 /// The door had begun to move, so that nobody can say any more whether the command is still to come: a person looks.
 pub(super) const REBOOT: Script = Script {
     safeguard: Safeguard::BootCounter,
+    backups: &[],
     checker: Checker::VerdictTrue,
     site: Site::with(2),
     orders: DOWN,
@@ -112,6 +116,7 @@ pub(super) const REBOOT: Script = Script {
 
 pub(super) const FROZEN: Script = Script {
     safeguard: Safeguard::FrozenRegisters,
+    backups: &[],
     checker: Checker::NothingOutOfService,
     site: Site::with(2),
     orders: DOWN,

@@ -21,6 +21,7 @@ fn trouble_the_first_command(play: &mut Play, effect: RoadEffect) {
 
 pub(super) const DUPLICATE_CALL: Script = Script {
     safeguard: Safeguard::OutcomeMemory,
+    backups: &[],
     checker: Checker::VerdictTrue,
     site: Site::with(2),
     orders: DOWN,
@@ -37,6 +38,7 @@ pub(super) const DUPLICATE_CALL: Script = Script {
 /// The view is young enough; only it is no longer true.
 pub(super) const STALE_READ: Script = Script {
     safeguard: Safeguard::Expectation,
+    backups: &[],
     checker: Checker::NothingStale,
     site: Site { floors: 3, travel: Millis(800), ..Site::with(3) },
     orders: Orders::Listed(&[(5, "S3", "S1")]),
@@ -62,6 +64,7 @@ pub(super) const STALE_READ: Script = Script {
 
 pub(super) const LATE_COMMAND: Script = Script {
     safeguard: Safeguard::ReadAge,
+    backups: &[],
     checker: Checker::NothingStale,
     site: Site::with(2),
     orders: DOWN,
@@ -83,6 +86,7 @@ pub(super) const LATE_COMMAND: Script = Script {
 /// By a clock that was set back, what was read four seconds ago is from the future, and fresh.
 pub(super) const CLOCK_STEP: Script = Script {
     safeguard: Safeguard::SteadyClock,
+    backups: &[],
     checker: Checker::NothingStale,
     site: Site::with(2),
     orders: DOWN,
