@@ -14,8 +14,12 @@ pub enum Safeguard {
     LinkFence,
     /// Gateway and vehicle: a lower claim generation of a task is refused (C16).
     ClaimFence,
-    /// Gateway: a lower token, or an equal one of another request, is refused (A7).
+    /// Gateway: a lower token is refused (A7).
     TokenFence,
+    /// Gateway: an equal token of another request is refused (A7).
+    TokenOwner,
+    /// Control: the serial of a grant lies above the highest that the gateway has admitted (A7).
+    SerialFloor,
     /// Gateway: a lower session generation, and a new session while the car may be occupied, are refused (B1).
     SessionFence,
     /// Gateway: the read that a command names is at most 2.5 s old and of this boot (A10).
@@ -60,12 +64,14 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
         Self::ClaimFence,
         Self::TokenFence,
+        Self::TokenOwner,
+        Self::SerialFloor,
         Self::SessionFence,
         Self::ReadAge,
         Self::Expectation,
@@ -94,6 +100,8 @@ impl Safeguard {
             Self::LinkFence => "link-fence",
             Self::ClaimFence => "claim-fence",
             Self::TokenFence => "token-fence",
+            Self::TokenOwner => "token-owner",
+            Self::SerialFloor => "serial-floor",
             Self::SessionFence => "session-fence",
             Self::ReadAge => "read-age",
             Self::Expectation => "expectation",

@@ -12,6 +12,7 @@ use std::fmt;
 use kernel::control::Control;
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{CommandId, GatewayId, LiftId, NodeId, VehicleId};
+use kernel::lease::{FencingToken, LeaseRequest};
 use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::Mono;
@@ -41,6 +42,8 @@ pub enum Checker {
     LoadMovedOnce,
     /// Nothing is executed under a stale token or generation, or on a stale view (A7, A10, C10).
     NothingStale,
+    /// A grant outranks whatever its gateway has written for another request (A7).
+    TokensRise,
     /// Nothing is sent to a PLC that stands still, or to a lift that does not serve vehicles (A16).
     NothingOutOfService,
     /// Nothing is executed twice (A11, C6).
@@ -72,6 +75,7 @@ impl Checker {
             Self::DoorReversals => "door_reversals",
             Self::LoadMovedOnce => "load_moved_once",
             Self::NothingStale => "nothing_stale",
+            Self::TokensRise => "tokens_rise",
             Self::NothingOutOfService => "nothing_out_of_service",
             Self::NothingTwice => "nothing_twice",
             Self::NothingWhileVerifying => "nothing_while_verifying",
@@ -163,6 +167,12 @@ impl Checkers {
         if let Some(watch) = self.lifts.get_mut(&command.lift) {
             watch.sent(now, command);
         }
+    }
+
+    /// The lease store granted a lift.
+    pub(crate) fn granted(&mut self, now: Mono, lift: &LiftId, request: &LeaseRequest, token: FencingToken) {
+        let found = self.lifts.get(lift).and_then(|it| it.falls_behind(now, request, token));
+        self.report_all(now, found.map(|detail| (Checker::TokensRise, format!("{lift} {detail}"))));
     }
 
     /// A gateway decided to write.

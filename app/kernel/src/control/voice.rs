@@ -97,7 +97,7 @@ impl Control {
         // Each start of any node lifts it by more than a run can ever be granted.
         let runs: u64 = self.book.nodes.values().map(|it| it.run).sum();
         let admitted = if admitted.epoch == epoch { admitted.serial } else { 0 };
-        let floor = admitted.max(runs << 32);
+        let floor = if self.safeguards.holds(Safeguard::SerialFloor) { admitted.max(runs << 32) } else { 0 };
         self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch, floor });
         self.set_voice(lift, Voice::Asking { nonce, since: now.mono });
     }

@@ -87,9 +87,11 @@ fn fenced(
 ) -> Result<(), GatewayRefusal> {
     let same_request =
         marks.holder.as_ref().is_some_and(|(node, nonce)| *node == command.holder && *nonce == command.nonce);
-    let token_holds = command.token.epoch == marks.epoch
-        && (command.token > marks.token || (command.token == marks.token && same_request));
-    if safeguards.holds(Safeguard::TokenFence) && !token_holds {
+    let is_lower = command.token.epoch != marks.epoch || command.token < marks.token;
+    let is_anothers = command.token == marks.token && !same_request;
+    if (is_lower && safeguards.holds(Safeguard::TokenFence))
+        || (is_anothers && safeguards.holds(Safeguard::TokenOwner))
+    {
         return Err(GatewayRefusal::StaleToken);
     }
     if safeguards.holds(Safeguard::SessionFence) {

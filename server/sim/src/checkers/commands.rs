@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::gateway::{CommandBlock, WriteResult};
-use kernel::ids::{CommandId, Generation, LiftId, NodeId};
-use kernel::lease::{FencingToken, LeaseNonce};
+use kernel::ids::{CommandId, Generation, LiftId, NodeId, TaskId};
+use kernel::lease::{FencingToken, LeaseNonce, LeaseRequest};
 use kernel::lift::{Expectation, LiftAction, LiftMode, LiftStatus};
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono};
@@ -19,6 +19,8 @@ use crate::vehicle::RideStage;
 const COMMANDS_MAX: usize = 128;
 /// What a read shows is known to its gateway by the next poll, and acted upon by the one after.
 const NOTICED_AFTER: Millis = LIFT_POLL_PERIOD.times(2);
+/// By now a node that asks has heard from the gateway what was written.
+const TOLD_AFTER: Millis = Millis::seconds(1);
 /// Numbers that a PLC took in one boot and that are remembered.
 const TAKEN_MAX: usize = 128;
 
@@ -29,6 +31,7 @@ struct Carried {
     token: FencingToken,
     holder: (NodeId, LeaseNonce),
     session: Generation,
+    claim: (TaskId, Generation),
     expects: Expectation,
     sent: Mono,
 }
@@ -57,8 +60,8 @@ struct Written {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LiftWatch {
     carried: VecDeque<Carried>,
-    /// The highest that was written.
-    highest: Option<Carried>,
+    /// The highest that was written, and when.
+    highest: Option<(Carried, Mono)>,
     flight: Option<Flight>,
     /// Commands that reached the PLC.
     written: VecDeque<Written>,
@@ -86,6 +89,7 @@ impl LiftWatch {
             token: command.token,
             holder: (command.holder.clone(), command.nonce),
             session: command.session.generation,
+            claim: (command.session.task.clone(), command.session.claim),
             expects: command.expects.clone(),
             sent: now,
         });
@@ -112,7 +116,7 @@ impl LiftWatch {
             if self.written.iter().any(|it| it.command == carried.id && self.took(it)) {
                 found.push((Checker::NothingTwice, format!("{} is written again", carried.id)));
             }
-            self.highest = Some(carried);
+            self.highest = Some((carried, now));
         }
         self.flight = Some(Flight {
             number: block.number,
@@ -126,15 +130,35 @@ impl LiftWatch {
     }
 
     fn is_stale(&self, carried: &Carried) -> Option<String> {
-        let highest = self.highest.as_ref()?;
+        let (highest, _) = self.highest.as_ref()?;
         if carried.token < highest.token {
             return Some(format!("{} carries {:?} after {:?}", carried.id, carried.token, highest.token));
         }
         if carried.token == highest.token && carried.holder != highest.holder {
             return Some(format!("{} carries the token of another holder", carried.id));
         }
+        if carried.claim.0 == highest.claim.0 && carried.claim.1 < highest.claim.1 {
+            return Some(format!(
+                "{} is of claim {:?} after {:?}",
+                carried.id, carried.claim, highest.claim.1
+            ));
+        }
         let stale = carried.session < highest.session;
         stale.then(|| format!("{} is of session generation {}", carried.id, carried.session))
+    }
+
+    /// A grant that could not be used: whoever asked had been told for a while what was written.
+    pub(super) fn falls_behind(
+        &self,
+        now: Mono,
+        request: &LeaseRequest,
+        token: FencingToken,
+    ) -> Option<String> {
+        let (highest, at) = self.highest.as_ref()?;
+        let same = highest.holder == (request.holder.clone(), request.nonce);
+        let behind = token < highest.token || token == highest.token && !same;
+        let told = now.since(*at) > TOLD_AFTER;
+        (behind && told).then(|| format!("is granted by {token:?} after {:?}", highest.token))
     }
 
     /// It was decided longer ago than a read may be old, or on a view that is no longer true.

@@ -4,6 +4,7 @@ use super::{Group, Scenario, Script, State};
 
 mod plc;
 mod road;
+mod voices;
 
 const fn built(name: &'static str, what: &'static str, script: Script) -> Scenario {
     Scenario { name, group: Group::Lift, what, state: State::Built(script) }
@@ -29,10 +30,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "The car moves, and the answer that says so is lost with the connection.",
         plc::ACK_LOST,
     ),
-    pending(
+    built(
         "pause_35s_two_in_car",
         "A node stands still for longer than its lease lives, and goes on as if it had it.",
-        LEASES,
+        voices::PAUSE_35S,
     ),
     pending("foreign_unlock", "A node frees a lease that is another's by now.", LEASES),
     built(
@@ -45,11 +46,15 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "A node that lost the lease store believes that it holds a lift.",
         LEASES,
     ),
-    pending("lease_store_restart_empty", "The lease store comes back without its grants.", LEASES),
-    pending(
+    built(
+        "lease_store_restart_empty",
+        "The lease store comes back without its grants.",
+        voices::RESTART_EMPTY,
+    ),
+    built(
         "equal_tokens_promoted_replica",
         "A replica of the lease store gives one token to two holders.",
-        LEASES,
+        voices::EQUAL_TOKENS,
     ),
     pending("lease_store_down_31s", "No node reaches the lease store for 31 s.", EDGE_MODE),
     pending("one_node_cut_off_others_healthy", "One node alone does not reach the lease store.", EDGE_MODE),
@@ -58,7 +63,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     pending(
         "takeover_fresh_token",
         "A node that lost its task gets a fresh lease and speaks for it.",
-        LEASES,
+        "a node that alone is cut off from the ledger",
     ),
     built("late_lift_command", "A command for a lift is five seconds on its way.", road::LATE_COMMAND),
     built(

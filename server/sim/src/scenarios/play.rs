@@ -6,7 +6,7 @@ use kernel::time::Millis;
 
 use super::script::find;
 use crate::checkers::{Checker, Violation};
-use crate::fault::{FaultKind, Machine, PlcLinkEffect, Road, RoadEffect};
+use crate::fault::{FaultKind, Machine, PlcLinkEffect, Road, RoadEffect, StoreFault};
 use crate::lift::LiftTrouble;
 use crate::plant::PlantTrouble;
 use crate::vehicle::{RadioEffect, RadioPlace, VehicleModel};
@@ -158,6 +158,16 @@ impl Play {
                 self.suffer(FaultKind::ClockStepped { machine, by_ms });
             }
         }
+    }
+
+    /// The lease store comes back empty.
+    pub fn empty_store(&mut self) {
+        self.suffer(FaultKind::Store(StoreFault::Emptied));
+    }
+
+    /// A copy of the lease store takes its place that has not seen its last grants.
+    pub fn promote_old_copy(&mut self) {
+        self.suffer(FaultKind::Store(StoreFault::OldCopyPromoted));
     }
 
     /// What the lift's PLC shows.

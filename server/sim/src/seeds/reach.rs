@@ -38,6 +38,10 @@ impl Reach {
             Safeguard::TokenFence => Self::Out(
                 "serials rise over whatever the store forgets, and a command late enough to be outranked names an old read",
             ),
+            Safeguard::TokenOwner => Self::Out(
+                "two holders of one token need a copy of the store from before a grant, and a command that waits for both",
+            ),
+            Safeguard::SerialFloor => Self::Seed(1),
             Safeguard::SessionFence => Self::Out(
                 "a ride is granted after the last one's commands, so an older ride carries an older token",
             ),

@@ -64,10 +64,12 @@ impl World {
     }
 
     fn answer_lease(&mut self, request: Request, answer: Answer) {
-        let Request { node, life, lease: LeaseRequest { lift, holder, nonce, .. }, .. } = request;
+        let Request { node, life, lease, .. } = request;
+        let (lift, nonce) = (lease.lift.clone(), lease.nonce);
         let event = match answer {
             Answer::Granted { token, asked_at, left } => {
-                self.note(|| format!("{lift} is granted to {holder} {token:?}"));
+                self.note(|| format!("{lift} is granted to {} {token:?}", lease.holder));
+                self.checkers.granted(self.now, &lift, &lease, token);
                 let lease = HeldLease::granted_for(lift, nonce, token, asked_at, left);
                 Event::LeaseGranted { nonce, lease }
             }

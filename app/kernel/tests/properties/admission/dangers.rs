@@ -100,6 +100,7 @@ fn no_safeguard_of_the_gateway_is_idle() {
         let of_the_gateway = match safeguard {
             S::ClaimFence
             | S::TokenFence
+            | S::TokenOwner
             | S::SessionFence
             | S::ReadAge
             | S::Expectation
@@ -120,6 +121,7 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::Reconciliation
             | S::HeartbeatResults
             | S::ConditionalWrites
+            | S::SerialFloor
             | S::Takeover => false,
         };
         if of_the_gateway {

@@ -1,0 +1,77 @@
+//! Two nodes and one lift: who speaks with a lease that is not theirs any more, or on behalf of a task that is not.
+
+use kernel::safeguard::Safeguard;
+use kernel::time::Millis;
+
+use crate::checkers::Checker;
+use crate::fault::{Road, RoadEffect};
+use crate::scenarios::{Orders, Play, Script, Site};
+
+const WITHIN: Millis = Millis::seconds(600);
+const TWO_NODES: Site = Site { nodes: 2, ..Site::with(2) };
+/// A takes the order, and its vehicle comes to the lift beside it.
+const UP: Orders = Orders::Listed(&[(5, "S1", "S2")]);
+
+/// A stands still between its last look at the lease and the send, for so long.
+fn sleeps_before_the_send(play: &mut Play, span: Millis) {
+    play.until("L1 is granted to A");
+    play.road(Road::Command, RoadEffect::Delay { by_ms: span }, Millis(400));
+    play.until("late on the road: Command");
+    play.pause_node(span);
+}
+
+/// What was decided under the first lease reaches the gateway when another node has spoken under the next.
+pub(super) const PAUSE_35S: Script = Script {
+    safeguard: Safeguard::TokenFence,
+    backups: &[Safeguard::ReadAge, Safeguard::ClaimFence, Safeguard::Expectation, Safeguard::Interlock],
+    checker: Checker::NothingStale,
+    site: TWO_NODES,
+    orders: UP,
+    play: |play| {
+        sleeps_before_the_send(play, Millis::seconds(35));
+        play.until("L1 is granted to B");
+    },
+    danger: &["L1 is granted to A", "FAULT NodePaused", "NodeLost { node: A", "L1 is granted to B"],
+    expects: &["L1 is granted to B", "G1 tells C-A1.1 Refused { reason: StaleToken }", "Finished"],
+    never: &[],
+    within: WITHIN,
+};
+
+/// The copy that takes over was made before the grant to A, and gives its serial again.
+pub(super) const EQUAL_TOKENS: Script = Script {
+    safeguard: Safeguard::TokenOwner,
+    backups: &[Safeguard::ReadAge, Safeguard::ClaimFence, Safeguard::Expectation, Safeguard::Interlock],
+    checker: Checker::NothingStale,
+    site: TWO_NODES,
+    orders: UP,
+    play: |play| {
+        sleeps_before_the_send(play, Millis::seconds(8));
+        play.promote_old_copy();
+        play.until("L1 is granted to B");
+    },
+    danger: &[
+        "L1 is granted to A … serial: 8589934593",
+        "FAULT … OldCopyPromoted",
+        "L1 is granted to B … serial: 8589934593",
+    ],
+    expects: &["L1 is granted to B", "G1 tells C-A1.1 Refused { reason: StaleToken }", "Finished"],
+    never: &[],
+    within: WITHIN,
+};
+
+/// Its serials begin again, below what the gateway has admitted.
+pub(super) const RESTART_EMPTY: Script = Script {
+    safeguard: Safeguard::SerialFloor,
+    backups: &[],
+    checker: Checker::TokensRise,
+    site: TWO_NODES,
+    orders: UP,
+    play: |play| {
+        play.until("L1 takes number 2");
+        play.empty_store();
+    },
+    danger: &["L1 takes number 2", "FAULT … Emptied", "L1 is granted to A"],
+    expects: &["FAULT … Emptied", "L1 is granted to A", "L1 takes number 3", "Finished"],
+    never: &["StaleToken"],
+    within: Millis::seconds(120),
+};
