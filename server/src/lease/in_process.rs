@@ -80,7 +80,7 @@ impl InProcess {
         let changed =
             change(&mut table, Mono(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)));
         while let Some(woken) = table.poll_woken() {
-            self.wakes.wake(&name_of(&woken.lift, &woken.holder, woken.nonce));
+            self.wakes.wake(&name_of(&woken.lift, &woken.holder, woken.nonce), woken.token);
         }
         Ok(changed)
     }

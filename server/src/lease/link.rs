@@ -211,8 +211,8 @@ async fn pass_on(heard: PubSub, wakes: &Wakes) {
     loop {
         match timeout_at(ping_at, messages.next()).await {
             Ok(Some(message)) => {
-                if let Ok(name) = message.get_payload::<String>() {
-                    wakes.wake(&name);
+                if let Ok(text) = message.get_payload::<String>() {
+                    wakes.wake_by(&text);
                 }
             }
             Ok(None) => return,

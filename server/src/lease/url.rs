@@ -30,7 +30,7 @@ impl RedisUrl {
     ///
     /// # Errors
     /// What is wrong with the address, without repeating it.
-    pub(super) fn client(&self) -> anyhow::Result<redis::Client> {
+    pub(crate) fn client(&self) -> anyhow::Result<redis::Client> {
         let Self(text) = self;
         ensure!(
             !text.starts_with("rediss://"),

@@ -4,20 +4,28 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernel::ids::{LiftId, NodeId};
-use kernel::lease::LeaseNonce;
+use kernel::lease::{FencingToken, LeaseNonce};
 use tokio::sync::Notify;
 
 /// The waiters of one store. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wakes {
-    waiting: Arc<Mutex<BTreeMap<String, Arc<Notify>>>>,
+    waiting: Arc<Mutex<BTreeMap<String, Arc<Bell>>>>,
+}
+
+/// What one waiter hears.
+#[derive(Debug, Default)]
+struct Bell {
+    rings: Notify,
+    /// The grant that came with the wake-up.
+    granted: Mutex<Option<FencingToken>>,
 }
 
 /// By which one waiter is woken, as long as it lives.
 pub(super) struct Ear {
     wakes: Wakes,
     name: String,
-    notify: Arc<Notify>,
+    bell: Arc<Bell>,
 }
 
 /// The key of a lift's lease. The braces make all keys of a lift live on one node of a cluster.
@@ -33,31 +41,44 @@ pub(super) fn name_of(lift: &LiftId, holder: &NodeId, nonce: LeaseNonce) -> Stri
 impl Wakes {
     /// Listens from now on: a wake-up before the first [`Ear::heard`] is not lost.
     pub(super) fn listen(&self, name: String) -> Ear {
-        let notify = Arc::clone(self.waiting().entry(name.clone()).or_default());
-        Ear { wakes: self.clone(), name, notify }
+        let bell = Arc::clone(self.waiting().entry(name.clone()).or_default());
+        Ear { wakes: self.clone(), name, bell }
     }
 
-    /// Wakes whoever waits by this name here.
-    pub(super) fn wake(&self, name: &str) {
-        if let Some(notify) = self.waiting().get(name) {
-            notify.notify_one();
+    /// Wakes whoever waits by this name here, and tells it what it was granted.
+    pub(super) fn wake(&self, name: &str, granted: FencingToken) {
+        if let Some(bell) = self.waiting().get(name) {
+            *bell.granted.lock().unwrap_or_else(PoisonError::into_inner) = Some(granted);
+            bell.rings.notify_one();
+        }
+    }
+
+    /// Wakes by a message of the store: epoch, serial, and the name. One of another form wakes nobody.
+    pub(super) fn wake_by(&self, message: &str) {
+        let mut parts = message.splitn(3, ' ');
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        if let (Some(epoch), Some(serial)) = (number().and_then(|it| u32::try_from(it).ok()), number())
+            && let Some(name) = parts.next()
+        {
+            self.wake(name, FencingToken { epoch, serial });
         }
     }
 
     /// Wakes everybody, to look again: wake-ups may have been missed.
     pub(super) fn wake_all(&self) {
-        self.waiting().values().for_each(|it| it.notify_one());
+        self.waiting().values().for_each(|it| it.rings.notify_one());
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Notify>>> {
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Bell>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Ear {
-    /// Waits for a wake-up.
-    pub(super) async fn heard(&self) {
-        self.notify.notified().await;
+    /// Waits for a wake-up; gives what was granted by it, if it says.
+    pub(super) async fn heard(&self) -> Option<FencingToken> {
+        self.bell.rings.notified().await;
+        self.bell.granted.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -65,7 +86,7 @@ impl Drop for Ear {
     fn drop(&mut self) {
         let mut waiting = self.wakes.waiting();
         // One in the table, one here: nobody else listens by this name.
-        if Arc::strong_count(&self.notify) == 2 {
+        if Arc::strong_count(&self.bell) == 2 {
             waiting.remove(&self.name);
         }
     }
@@ -79,14 +100,17 @@ mod tests {
     async fn a_wake_up_before_the_wait_is_not_lost_and_who_left_is_forgotten() {
         let wakes = Wakes::default();
         let (one, same, other) =
-            (wakes.listen("a".to_owned()), wakes.listen("a".to_owned()), wakes.listen("b".to_owned()));
-        wakes.wake("a");
-        wakes.wake("nobody");
-        one.heard().await;
+            (wakes.listen("a b".to_owned()), wakes.listen("a b".to_owned()), wakes.listen("c".to_owned()));
+        let granted = FencingToken { epoch: 3, serial: 1 << 60 };
+        for message in ["3 1152921504606846976 nobody", "-1 4 a b", "3 x a b", "4294967296 4 a b", "3 4", ""]
+        {
+            wakes.wake_by(message);
+        }
+        wakes.wake_by("3 1152921504606846976 a b");
+        assert_eq!(one.heard().await, Some(granted));
         wakes.wake_all();
         drop(one);
-        same.heard().await;
-        other.heard().await;
+        assert_eq!((same.heard().await, other.heard().await), (None, None));
         drop((same, other));
         assert!(wakes.waiting().is_empty());
     }

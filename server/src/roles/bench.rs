@@ -1,12 +1,13 @@
 //! `hoistway bench`: how fast the product is, each time beside what the machine could do at best, in the same run.
 
+mod lease;
 mod orders;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::stop;
+use crate::{cli, stop};
 
 /// What can be measured.
 #[derive(Debug, Subcommand)]
@@ -14,6 +15,9 @@ pub enum Bench {
     /// Orders a second with durable commit, as a multiple of a bare insert and commit on the same database.
     #[command(after_help = orders::HELP)]
     Orders(orders::Args),
+    /// Leases on a Redis, uncontended and handed over, as multiples of bare commands on it.
+    #[command(after_help = lease::HELP)]
+    Lease(lease::Args),
 }
 
 /// Measures what was asked for.
@@ -23,6 +27,11 @@ pub enum Bench {
 pub fn run(bench: Bench) -> anyhow::Result<ExitCode> {
     match bench {
         Bench::Orders(args) => stop::play(|stop| orders::run(args, stop))?,
+        Bench::Lease(args) => stop::play(|stop| lease::run(args, stop))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    cli::say(&mut std::io::stdout(), text)
 }

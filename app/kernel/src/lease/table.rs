@@ -76,7 +76,8 @@ pub enum LeaseAnswer {
     },
 }
 
-/// Whose turn has come: it has [`LeaseTiming::claim`] to ask again.
+/// Whose turn has come. It holds the lift from now on, and loses it to the next if it does not say so within
+/// [`LeaseTiming::claim`], by asking once more or by renewing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Woken {
     /// Of which lift.
@@ -85,6 +86,8 @@ pub struct Woken {
     pub holder: NodeId,
     /// By which request.
     pub nonce: LeaseNonce,
+    /// Rank of the grant.
+    pub token: FencingToken,
 }
 
 /// All leases of one store.
@@ -108,6 +111,7 @@ struct Lease {
     holder: NodeId,
     nonce: LeaseNonce,
     token: FencingToken,
+    given: Mono,
     /// Since when; none until the holder has claimed what was handed over to it.
     since: Option<Mono>,
     ends_at: Mono,
@@ -169,7 +173,7 @@ impl LeaseTable {
         slot.ask(request, stays, &timing, woken, now)
     }
 
-    /// Lets a lease live on for another [`LeaseTiming::ttl`]; gives what is left of it.
+    /// Lets a lease live on for another [`LeaseTiming::ttl`], and claims it; gives what is left of it.
     ///
     /// # Errors
     /// [`LeaseRefusal::Lost`] or [`LeaseRefusal::HeldTooLong`].
@@ -186,7 +190,8 @@ impl LeaseTable {
         if lease.is_held_too_long(&timing, now) {
             return Err(LeaseRefusal::HeldTooLong);
         }
-        lease.ends_at = now + timing.ttl;
+        lease.claim(&timing, now);
+        slot.leave_line(holder);
         Ok(timing.ttl)
     }
 
@@ -205,6 +210,8 @@ impl LeaseTable {
         let (slot, woken) = self.slot(lift, now);
         slot.ours(holder, nonce).filter(|it| it.token == token).ok_or(LeaseRefusal::Lost)?;
         slot.lease = None;
+        // Who gives back what it never claimed has had its turn.
+        slot.leave_line(holder);
         slot.hand_over(&timing, woken, now);
         Ok(())
     }
@@ -233,11 +240,10 @@ impl Slot {
         let (holder, nonce) = (&request.holder, request.nonce);
         if let Some(lease) = self.ours(holder, nonce) {
             if lease.since.is_none() {
-                lease.since = Some(now);
-                lease.ends_at = now + timing.ttl;
+                lease.claim(timing, now);
             }
-            let granted = lease.as_answer(now);
-            self.line.retain(|it| it.request.holder != *holder);
+            let granted = LeaseAnswer::Granted { token: lease.token, left: lease.left(timing, now) };
+            self.leave_line(holder);
             return granted;
         }
         // Nobody needs a lift for longer than the longest hold.
@@ -252,8 +258,9 @@ impl Slot {
             return LeaseAnswer::Refused { holder: self.holder(holder), position: place(self.line.len()) };
         }
         if self.lease.is_none() && !is_late && self.first(timing, now) == self.place_of(holder) {
-            self.line.retain(|it| it.request.holder != *holder);
-            return self.grant(request, Some(now), timing.ttl, now).as_answer(now);
+            self.leave_line(holder);
+            let token = self.grant(request, Some(now), timing, now);
+            return LeaseAnswer::Granted { token, left: timing.ttl };
         }
         self.hand_over(timing, woken, now);
         self.standing(holder, is_late, stays, timing, now)
@@ -278,6 +285,10 @@ impl Slot {
         true
     }
 
+    fn leave_line(&mut self, holder: &NodeId) {
+        self.line.retain(|it| it.request.holder != *holder);
+    }
+
     /// Who it waits for, and where in the line.
     fn standing(
         &mut self,
@@ -289,7 +300,7 @@ impl Slot {
     ) -> LeaseAnswer {
         let before = self.line.iter().take_while(|it| it.request.holder != *holder);
         let position = place(before.filter(|it| it.still_waits(timing, now)).count());
-        let (keeper, left) = (self.holder(holder), self.lease.as_ref().map(|it| it.left(now)));
+        let (keeper, left) = (self.holder(holder), self.lease.as_ref().map(|it| it.left(timing, now)));
         if is_late {
             return LeaseAnswer::Refused { holder: keeper, position };
         }
@@ -308,11 +319,12 @@ impl Slot {
     }
 
     fn forget_what_ended(&mut self, timing: &LeaseTiming, now: Mono) {
-        self.lease.take_if(|it| it.ends_at <= now);
-        if let Some(since) = self.lease.as_mut().and_then(|it| it.since.as_mut()) {
+        if let Some(lease) = &mut self.lease {
             // The store's clock was set back: the longest hold counts anew, or a dead holder would keep the lift.
-            *since = (*since).min(now);
+            lease.given = lease.given.min(now);
+            lease.since = lease.since.map(|it| it.min(now));
         }
+        self.lease.take_if(|it| it.left(timing, now) == Millis(0));
         self.line.retain(|it| now.since(it.heard) <= timing.ticket);
     }
 
@@ -325,8 +337,8 @@ impl Slot {
         self.line.iter().position(|it| it.request.holder == *holder)
     }
 
-    /// Grants a free lift to the first who still waits, and wakes it. It has a short while to claim it. It keeps its
-    /// ticket, and waits again once it is heard again.
+    /// Grants a free lift to the first who still waits, and wakes it. It keeps its ticket until it has claimed the
+    /// grant, and waits again if it does so too late.
     fn hand_over(&mut self, timing: &LeaseTiming, woken: &mut VecDeque<Woken>, now: Mono) {
         if self.lease.is_some() {
             return;
@@ -335,17 +347,23 @@ impl Slot {
         let Some(want) = first.and_then(|idx| self.line.get_mut(idx)) else { return };
         want.waits = false;
         let request = want.request.clone();
-        self.grant(&request, None, timing.claim, now);
-        woken.push_back(Woken { lift: request.lift, holder: request.holder, nonce: request.nonce });
+        let token = self.grant(&request, None, timing, now);
+        let LeaseRequest { lift, holder, nonce, .. } = request;
+        woken.push_back(Woken { lift, holder, nonce, token });
     }
 
-    fn grant(&mut self, request: &LeaseRequest, since: Option<Mono>, life: Millis, now: Mono) -> Lease {
+    fn grant(
+        &mut self,
+        request: &LeaseRequest,
+        since: Option<Mono>,
+        timing: &LeaseTiming,
+        now: Mono,
+    ) -> FencingToken {
         self.serial = self.serial.max(request.floor) + 1;
         let token = FencingToken { epoch: request.epoch, serial: self.serial };
         let (holder, nonce) = (request.holder.clone(), request.nonce);
-        let lease = Lease { holder, nonce, token, since, ends_at: now + life };
-        self.lease = Some(lease.clone());
-        lease
+        self.lease = Some(Lease { holder, nonce, token, given: now, since, ends_at: now + timing.ttl });
+        token
     }
 }
 
@@ -354,12 +372,15 @@ impl Lease {
         self.since.is_some_and(|since| now.since(since) >= timing.hold_max)
     }
 
-    fn left(&self, now: Mono) -> Millis {
-        self.ends_at.since(now)
+    fn claim(&mut self, timing: &LeaseTiming, now: Mono) {
+        self.since.get_or_insert(now);
+        self.ends_at = now + timing.ttl;
     }
 
-    fn as_answer(&self, now: Mono) -> LeaseAnswer {
-        LeaseAnswer::Granted { token: self.token, left: self.left(now) }
+    /// Until it ends, or is passed on because nobody has claimed it.
+    fn left(&self, timing: &LeaseTiming, now: Mono) -> Millis {
+        let ends_at = if self.since.is_some() { self.ends_at } else { self.given + timing.claim };
+        ends_at.since(now)
     }
 }
 

@@ -9,7 +9,7 @@ end
 
 local function grant_now()
     leave_line(HOLDER)
-    return granted(EPOCH, grant(HOLDER, mine, now, TTL))
+    return granted(EPOCH, grant(HOLDER, mine, now))
 end
 
 local lease = held()
@@ -80,4 +80,4 @@ if not STAYS then
     mine.waits = false
     keep_want(HOLDER, mine)
 end
-return { 'waits', lease and lease.holder or HOLDER, place, redis.call('PTTL', LEASE) }
+return { 'waits', lease and lease.holder or HOLDER, place, left(lease) }

@@ -12,19 +12,28 @@ local function above(a, b)
     return #a > #b or (#a == #b and a > b)
 end
 
--- `since` is 0 until the holder has claimed what was handed over to it.
+-- `since` is 0 until the holder has claimed what was handed over to it; what nobody claims is free again.
 local function held()
-    local it = redis.call('HMGET', LEASE, 'holder', 'nonce', 'epoch', 'serial', 'since')
+    local it = redis.call('HMGET', LEASE, 'holder', 'nonce', 'epoch', 'serial', 'since', 'given')
     if not it[1] then
         return nil
     end
-    local lease = { holder = it[1], nonce = it[2], epoch = it[3], serial = it[4], since = tonumber(it[5]) }
-    if lease.since > now then
+    local lease = { holder = it[1], nonce = it[2], epoch = it[3], serial = it[4], since = tonumber(it[5]),
+        given = tonumber(it[6]) }
+    if lease.given > now or lease.since > now then
         -- This machine's clock was set back: the longest hold counts anew, or a dead holder would keep the lift.
-        lease.since = now
-        redis.call('HSET', LEASE, 'since', now)
+        lease.given, lease.since = math.min(lease.given, now), math.min(lease.since, now)
+        redis.call('HSET', LEASE, 'since', lease.since, 'given', lease.given)
+    end
+    if lease.since == 0 and now - lease.given >= CLAIM then
+        redis.call('DEL', LEASE)
+        return nil
     end
     return lease
+end
+
+local function left(lease)
+    return lease and lease.since == 0 and CLAIM - (now - lease.given) or redis.call('PTTL', LEASE)
 end
 
 local function is_ours(lease)
@@ -65,26 +74,27 @@ local function first()
     end
 end
 
-local function grant(holder, want, since, life)
+local function grant(holder, want, since)
     if above(want.floor, redis.call('GET', SERIAL) or '0') then
         redis.call('SET', SERIAL, want.floor)
     end
     redis.call('INCR', SERIAL)
     local serial = redis.call('GET', SERIAL)
     redis.call('HSET', LEASE, 'holder', holder, 'nonce', want.nonce, 'epoch', want.epoch, 'serial', serial,
-        'since', since)
-    redis.call('PEXPIRE', LEASE, life)
+        'since', since, 'given', now)
+    redis.call('PEXPIRE', LEASE, TTL)
     return serial
 end
 
--- Grants a free lift to the first who still waits, and wakes it. It has a short while to claim it; if it has died,
--- the next one's poll finds the lift free again. It keeps its ticket, and waits again once it is heard again.
+-- Grants a free lift to the first who still waits, and wakes it; the grant travels with the wake-up. It has a short
+-- while to claim it; if it has died, the next one's poll finds the lift free again. It keeps its ticket until then.
 local function hand_over()
     local holder, want = first()
     if holder then
         want.waits = false
         keep_want(holder, want)
-        grant(holder, want, 0, CLAIM)
-        redis.call('PUBLISH', want.channel, LEASE .. ' ' .. holder .. ' ' .. want.nonce)
+        local serial = grant(holder, want, 0)
+        redis.call('PUBLISH', want.channel,
+            want.epoch .. ' ' .. serial .. ' ' .. LEASE .. ' ' .. holder .. ' ' .. want.nonce)
     end
 end

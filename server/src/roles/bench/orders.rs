@@ -14,7 +14,7 @@ use kernel::wire::rest::PlaceOrder;
 use kernel::wire::view::NodeView;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli;
+use super::say;
 use crate::journal::{Journal, Runs};
 use crate::lease::LeaseStore;
 use crate::live::hub::Hub;
@@ -222,8 +222,4 @@ fn quiet(node: &NodeId) -> NodeView {
         last_rejection: None,
         drill: false,
     }
-}
-
-fn say(text: &str) -> anyhow::Result<()> {
-    cli::say(&mut std::io::stdout(), text)
 }

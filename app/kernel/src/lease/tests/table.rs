@@ -104,6 +104,40 @@ fn who_does_not_claim_or_is_not_heard_is_passed_over() {
     assert_eq!(bench.woken(), ["E1"]);
 }
 
+/// The grant travels with the wake-up: who renews it has claimed it, and has left the line.
+#[test]
+fn a_renewal_claims_what_was_handed_over() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (0, "A", '?', 1, 0, "+1"),
+        (0, "B", '?', 1, 0, "A1"),
+        (100, "C", '?', 1, 0, "A2"),
+        (200, "A", '-', 1, 1, "~"),
+        (300, "B", 'r', 1, 2, "~30000"),
+        (700, "C", '?', 1, 0, "B1"),
+        (800, "B", '-', 1, 2, "~"),
+        (810, "B", 'r', 1, 2, "x"),
+        (820, "B", '?', 2, 0, "C1"),
+        (900, "C", '-', 1, 3, "~"),
+        (910, "B", 'r', 2, 4, "~30000"),
+    ]);
+}
+
+#[test]
+fn who_gives_back_what_it_never_claimed_goes_to_the_end_of_the_line() {
+    let mut bench = Bench::new();
+    bench.plays(&[
+        (0, "A", '?', 1, 0, "+1"),
+        (0, "B", '?', 1, 0, "A1"),
+        (0, "C", '?', 1, 0, "A2"),
+        (10, "A", '-', 1, 1, "~"),
+        (20, "B", '-', 1, 2, "~"),
+        (30, "B", 'r', 1, 2, "x"),
+        (40, "B", '?', 2, 0, "C1"),
+        (50, "A", '?', 2, 0, "C2"),
+    ]);
+}
+
 #[test]
 fn a_lease_lives_by_renewal_until_the_longest_hold_and_may_then_be_broken() {
     let mut bench = Bench::new();
