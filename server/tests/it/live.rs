@@ -1,6 +1,8 @@
 //! The live stream over real websockets.
 
-mod resume;
+pub(crate) mod resume;
+
+use std::net::SocketAddr;
 
 use futures_util::{SinkExt, StreamExt};
 use kernel::alarm::AlarmKind;
@@ -17,13 +19,18 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::web::{BOUND, Control, Web, alarm, lift, nth_order, nth_task, vehicle};
 
-struct Browser {
+pub(crate) struct Browser {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
 }
 
 impl Browser {
     async fn open(web: &Web, query: &str) -> Self {
-        let url = format!("ws://{}/api/v1/stream{query}", web.address);
+        Self::at(web.address, query).await
+    }
+
+    /// Of whatever serves at an address.
+    pub(crate) async fn at(address: SocketAddr, query: &str) -> Self {
+        let url = format!("ws://{address}/api/v1/stream{query}");
         Self { socket: connect_async(url).await.unwrap().0 }
     }
 
