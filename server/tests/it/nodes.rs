@@ -32,13 +32,13 @@ fn fold(entries: &[Entry]) -> Book {
     })
 }
 
-/// An order is asked for at both nodes at once, and is one order. The node that has it is stopped in mid task, then
+/// An order is asked for at both nodes at once, and is one order. It rides, so that it is under way for long. The node that has it is stopped in mid task, then
 /// the other is killed with another one: each time the task goes on at the other, and nothing is done twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_goes_on_at_the_other_node() {
     let mut hall = Hall::start(2).await;
     let (first, second) =
-        tokio::join!(hall.place(0, "one", "P1-1", "D1-1"), hall.place(1, "one", "P1-1", "D1-1"));
+        tokio::join!(hall.place(0, "one", "P1-1", "D2-1"), hall.place(1, "one", "P1-1", "D2-1"));
     let (first, second) = (first.unwrap(), second.unwrap());
     assert_eq!(first["order"]["id"], second["order"]["id"], "one key is one order");
     let task = first["task"].as_str().unwrap().to_owned();
@@ -58,7 +58,7 @@ async fn a_task_goes_on_at_the_other_node() {
 
     hall.start_node(owner);
     hall.wait(owner, "/readyz", START_BOUND, |it| it["ready"] == true).await;
-    let placed = hall.place(owner, "two", "P1-1", "D1-1").await.unwrap();
+    let placed = hall.place(owner, "two", "P2-1", "D1-1").await.unwrap();
     let task = placed["task"].as_str().unwrap().to_owned();
     let owner = hall.owner_at_work(&task).await;
     let other = 1 - owner;
@@ -79,12 +79,15 @@ async fn a_task_goes_on_at_the_other_node() {
 async fn an_order_is_taken_back_at_either_node() {
     let hall = Hall::start(2).await;
     let mut orders = Vec::new();
-    for n in 0..6 {
-        let placed = hall.place(0, &format!("order-{n}"), "P1-1", "D1-1").await.unwrap();
+    for n in 0..8 {
+        // The first is under way for long: it rides.
+        let (from, to) = if n == 0 { ("P1-1", "D2-1") } else { [("P1-1", "D1-1"), ("P2-1", "D2-1")][n % 2] };
+        let placed = hall.place(0, &format!("order-{n}"), from, to).await.unwrap();
         let name = |it: &Value| it.as_str().unwrap().to_owned();
         orders.push((name(&placed["order"]["id"]), name(&placed["task"])));
     }
     let waits = orders.pop().unwrap().0;
+    hall.wait(1, &format!("/api/v1/orders/{waits}"), START_BOUND, |_| true).await;
     hall.owner_at_work(&orders[0].1).await;
     assert_eq!(hall.withdraw(1, &waits).await, (200, "withdrawn".to_owned()));
     assert_eq!(hall.withdraw(0, &waits).await, (200, "withdrawn".to_owned()), "again, elsewhere");
@@ -135,12 +138,12 @@ fn known(tasks: &[TaskView]) -> Vec<TaskView> {
 /// Wherever both nodes stand at one place of the ledger, they show the same of it: while orders are under way, and after.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_nodes_show_the_same() {
-    const ORDERS: usize = 6;
+    const ORDERS: usize = 4;
     let hall = Hall::start(2).await;
     let place = async {
         for n in 0..ORDERS {
-            let to = if n == 0 { "D2-1" } else { "D1-1" };
-            hall.place(n % 2, &format!("order-{n}"), "P1-1", to).await.unwrap();
+            let (from, to) = [("P1-1", "D1-1"), ("P2-1", "D2-1")][n % 2];
+            hall.place(n % 2, &format!("order-{n}"), from, to).await.unwrap();
         }
     };
     let all = async { tokio::join!(follow(hall.address(0), ORDERS), follow(hall.address(1), ORDERS), place) };
