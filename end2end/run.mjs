@@ -290,8 +290,11 @@ async function consoleIsSilent() {
 async function veilComesAndGoes() {
   // The page notes by itself what it says of its link: this test may look too late to see it stale.
   await page.evaluate(() => {
-    const note = () => window.links.push([document.documentElement.dataset.link, Math.round(performance.now())]);
     window.links = [];
+    const note = () => {
+      const { link } = document.documentElement.dataset;
+      if (link !== window.links.at(-1)?.[0]) window.links.push([link, Math.round(performance.now())]);
+    };
     note();
     new MutationObserver(note).observe(document.documentElement, { attributeFilter: ["data-link"] });
   });
