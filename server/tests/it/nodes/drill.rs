@@ -10,6 +10,7 @@ use kernel::ids::{NodeId, TaskId};
 use kernel::wire::ledger::{Entry, Record};
 use serde_json::Value;
 use tokio::sync::RwLock;
+use tokio::time::MissedTickBehavior;
 
 use super::hall::Hall;
 use crate::processes::START_BOUND;
@@ -21,6 +22,8 @@ const PER_FLOOR: usize = 24;
 const KILLS: usize = 15;
 /// Orders a minute, unless `ORDERS` says otherwise: nearly as many as the vehicles carry.
 const ORDERS: usize = 70;
+/// Open orders at most: with more, every vehicle has one, and they come to stand in the line before the lift.
+const OPEN_MAX: usize = 32;
 /// Graceful stops, after the kills.
 const STOPS: usize = 10;
 /// Between a start and the next end at least, and at most so much more: no two come at one moment of what a node does.
@@ -49,36 +52,48 @@ fn asked_for(name: &str, otherwise: usize) -> usize {
         .map_or(otherwise, |it| it.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-/// The order of a number: mostly within a bay, each fortieth to the other floor, since one lift carries one vehicle.
+/// The order of a number: mostly within a bay, each 41st to the other floor, since one lift carries one vehicle. These
+/// go there and back in turn, or a floor would lose its vehicles.
 fn ends(number: usize) -> (String, String) {
     let (floor, bay) = (1 + number % 2, 1 + (number / 2) % PER_FLOOR);
-    let to = if number.is_multiple_of(40) { 3 - floor } else { floor };
+    let to = if number.is_multiple_of(41) { 3 - floor } else { floor };
     (format!("P{floor}-{bay}"), format!("D{to}-{bay}"))
 }
 
-/// Places orders, so many a minute, until it is over; each with the same key at one node or the other until it is
-/// accepted. Gives the orders' names, one for each order that was placed.
+/// Places orders, so many a minute and none while too many are open, until it is over. Gives the orders' names, one for
+/// each order that was placed.
 async fn load(hall: &RwLock<Hall>, a_minute: usize, over: &AtomicBool) -> Vec<String> {
     let mut accepted = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_secs(60) / u32::try_from(a_minute).unwrap());
-    for number in 0.. {
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !over.load(Ordering::Relaxed) {
         pace.tick().await;
-        if over.load(Ordering::Relaxed) {
-            break;
-        }
-        let (from, to) = ends(number);
-        let give_up = Instant::now() + BOUND;
-        for turn in number.. {
-            let answer = hall.read().await.place(turn % 2, &format!("order-{number}"), &from, &to).await;
-            if let Some(body) = answer {
-                accepted.push(body["order"]["id"].as_str().unwrap().to_owned());
-                break;
-            }
-            assert!(Instant::now() < give_up, "no node takes order {number}\n{}", hall.read().await.logs());
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        let number = accepted.len();
+        let is_open = |it: &&Value| it["activity"] != "ended";
+        let tasks = hall.read().await.look(number % 2, "/api/v1/tasks?limit=200").await;
+        let n_open = tasks.map_or(0, |it| it["items"].as_array().unwrap().iter().filter(is_open).count());
+        if n_open < OPEN_MAX {
+            accepted.push(place(hall, number).await);
         }
     }
     accepted
+}
+
+/// Asks for an order with one key, at one node and the other, until it is accepted. Gives its name.
+async fn place(hall: &RwLock<Hall>, number: usize) -> String {
+    let (from, to) = ends(number);
+    let give_up = Instant::now() + BOUND;
+    for turn in number.. {
+        let answer = hall.read().await.place(turn % 2, &format!("order-{number}"), &from, &to).await;
+        if let Some(body) = answer {
+            return body["order"]["id"].as_str().unwrap().to_owned();
+        }
+        if Instant::now() > give_up {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("no node takes order {number}\n{}", hall.read().await.logs())
 }
 
 /// Ends a node while it has tasks, waits until the other has them, and starts it again.

@@ -18,7 +18,7 @@ use sqlx::PgPool;
 
 use crate::brokers::Mosquitto;
 use crate::postgres::Postgres;
-use crate::processes::{Process, START_BOUND, free_port, state_of, tail, wait};
+use crate::processes::{Process, START_BOUND, free_port, get, state_of, tail, wait};
 use crate::stores::RedisServer;
 
 /// The processes of a hall. Nodes are counted from 0, which is A.
@@ -205,6 +205,11 @@ impl Hall {
         fits: impl Fn(&Value) -> bool,
     ) -> Value {
         wait(self.nodes[idx].port, path, bound, || self.logs(), fits).await
+    }
+
+    /// Reads at a node once. None when it does not answer.
+    pub(super) async fn look(&self, idx: usize, path: &str) -> Option<Value> {
+        get(self.nodes[idx].port, path).await
     }
 
     /// Asks one node once. None when it does not answer, or not with 202.
