@@ -17,7 +17,7 @@ test: toolchain services ## Run every test: unit, integration with real services
 	cargo test --locked --workspace
 	$(MAKE) browser
 
-drills: toolchain services ## Run the long drills on real processes (KILLS=15), and print what they count
+drills: toolchain services ## Run the long drills on real processes (KILLS=15, ORDERS=70 a minute), and print what they count
 	cargo test --locked -p server --test it -- --ignored --nocapture drill_
 
 bundle: toolchain ## Build what the browser loads into target/site

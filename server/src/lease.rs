@@ -17,6 +17,7 @@ use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{
     FencingToken, HeldLease, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTiming,
 };
+use kernel::time::Millis;
 use tokio::time::Instant;
 
 use crate::clock;
@@ -24,6 +25,9 @@ use crate::clock;
 pub use self::in_process::InProcess;
 pub use self::redis_store::Redis;
 pub use self::url::RedisUrl;
+
+/// So long a store that is elsewhere has to answer; then it counts as away.
+pub const ANSWER_MAX: Millis = Millis(250);
 
 /// Where leases come from. Clones are the same store.
 #[derive(Clone, Debug)]
@@ -40,13 +44,14 @@ impl LeaseStore {
         Self::InProcess(InProcess::new(timing))
     }
 
-    /// A store on Redis. It need not be there yet: until it is, every answer is [`LeaseRefusal::StoreDown`]. To be called
-    /// within a Tokio runtime; its tasks end with its last clone.
+    /// A store on Redis. It need not be there yet: until it is, every answer is [`LeaseRefusal::StoreDown`]. One that
+    /// does not answer within `answer_max`, as a rule [`ANSWER_MAX`], is away. To be called within a Tokio runtime; its
+    /// tasks end with its last clone.
     ///
     /// # Errors
     /// What is wrong with the address, which is not repeated: it may hold a password.
-    pub fn redis(url: &RedisUrl, timing: LeaseTiming) -> anyhow::Result<Self> {
-        Ok(Self::Redis(Redis::new(url, timing)?))
+    pub fn redis(url: &RedisUrl, timing: LeaseTiming, answer_max: Millis) -> anyhow::Result<Self> {
+        Ok(Self::Redis(Redis::new(url, timing, answer_max)?))
     }
 
     /// Asks for a lift and waits for the turn, at most [`LeaseTiming::wait`].

@@ -164,7 +164,7 @@ mod tests {
 
     const READ: [u8; 12] = [0, 1, 0, 0, 0, 6, 1, 3, 0, 0, 0, 1];
     const WRITE: [u8; 15] = [0, 2, 0, 0, 0, 9, 1, 0x10, 0, 100, 0, 1, 2, 0, 7];
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     /// A device that echoes each frame and counts them.
     async fn echo(heard: watch::Sender<usize>) -> SocketAddr {

@@ -182,7 +182,7 @@ mod tests {
         seen
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn half_of_a_road_suffers_as_the_fault_says_and_a_sound_one_does_not() {
         let all: Vec<u8> = (0..100).collect();
         let mut dice = Rng::new(1, "A");

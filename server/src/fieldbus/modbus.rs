@@ -12,7 +12,6 @@ use std::time::Duration;
 use kernel::gateway::{CommandBlock, Event, WriteResult};
 use kernel::ids::LiftId;
 use kernel::plant::Lift;
-use kernel::time::Millis;
 use kernel::timing::{LIFT_POLL_PERIOD, PLC_ACK_DEADLINE};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -26,12 +25,6 @@ use super::profile::Profile;
 
 /// Slowest scan of a PLC. Requests are served once per scan.
 const SCAN_MAX: Duration = Duration::from_millis(300);
-/// A request that just missed a scan is answered after the second one; a fifth of a second more for the network and
-/// a serial line behind it.
-const CALL_DEADLINE: Duration = Duration::from_millis(2 * SCAN_MAX.as_millis() as u64 + 200);
-/// To open a connection. A PLC in the same hall answers in milliseconds; with a call it stays within the time that
-/// the gateway gives a command.
-const CONNECT_DEADLINE: Duration = Duration::from_secs(1);
 /// The wait before the next connection doubles from the first to the longest.
 /// A connection that held for so long was a good one: five polls.
 const STEADY_AFTER: Duration = Duration::from_millis(5 * LIFT_POLL_PERIOD.0);
@@ -42,6 +35,32 @@ const RETRY_LONGEST: Duration = Duration::from_secs(5);
 const WRITES_MAX: usize = 32;
 /// Longest reason, in characters: part of it may come from the PLC.
 const REASON_LENGTH_MAX: usize = 200;
+
+/// How long a PLC is waited for. [`Patience::default`] is what ships; tests lengthen what a slow machine must not decide.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For the answer to a request.
+    pub call: Duration,
+    /// For a connection.
+    pub connect: Duration,
+    /// A write that waited for so long is given up, and not sent.
+    pub write: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            // A request that just missed a scan is answered after the second one; a fifth of a second more for the
+            // network and a serial line behind it.
+            call: 2 * SCAN_MAX + Duration::from_millis(200),
+            // A PLC in the same hall answers in milliseconds; with a call it stays within the time that the gateway
+            // gives a command.
+            connect: Duration::from_secs(1),
+            // The gateway has given it up by then; it must not run after that.
+            write: Duration::from_millis(PLC_ACK_DEADLINE.0),
+        }
+    }
+}
 
 /// A lift behind the address.
 #[derive(Clone, Debug)]
@@ -85,11 +104,12 @@ struct Write {
 pub fn start(
     address: String,
     lifts: Vec<BusLift>,
+    patience: Patience,
     events: mpsc::Sender<Event>,
     stop: CancellationToken,
 ) -> Bus {
     let (writes, queue) = mpsc::channel(WRITES_MAX);
-    let task = Task { address, lifts, events, queue };
+    let task = Task { address, lifts, patience, events, queue };
     tokio::spawn(async move { stop.run_until_cancelled(task.run()).await });
     Bus { writes }
 }
@@ -111,6 +131,7 @@ impl Bus {
 struct Task {
     address: String,
     lifts: Vec<BusLift>,
+    patience: Patience,
     events: mpsc::Sender<Event>,
     queue: mpsc::Receiver<Write>,
 }
@@ -153,11 +174,13 @@ impl Task {
     }
 
     async fn open(&self) -> Result<Context, String> {
-        let connecting = timeout(CONNECT_DEADLINE, TcpStream::connect(&self.address)).await;
+        let connecting = timeout(self.patience.connect, TcpStream::connect(&self.address)).await;
         let stream = match connecting {
             Ok(Ok(stream)) => stream,
             Ok(Err(err)) => return Err(format!("no connection to {}: {err}", self.address)),
-            Err(_) => return Err(format!("no connection to {} within 1 s", self.address)),
+            Err(_) => {
+                return Err(format!("no connection to {} within {:?}", self.address, self.patience.connect));
+            }
         };
         // A half-open connection could hold the one place that many serial servers have: close by reset.
         let options = stream.set_nodelay(true).and_then(|()| stream.set_zero_linger());
@@ -215,7 +238,7 @@ impl Task {
             let Some(lift) = self.lifts.get(idx) else { break };
             let window = lift.profile.status_window();
             let request = Request::ReadHoldingRegisters(window.start, window.count);
-            match call(context, lift.unit, request).await {
+            match self.call(context, lift.unit, request).await {
                 Call::Answered(Response::ReadHoldingRegisters(words)) => {
                     match lift.profile.decode_status(&lift.model, &words) {
                         Ok(status) => self.tell(Event::Read { lift: lift.lift.clone(), status }).await?,
@@ -238,15 +261,13 @@ impl Task {
         let Some(lift) = self.lifts.iter().find(|it| it.lift == write.lift) else {
             return self.written(&write, WriteResult::NotSent).await.map(|()| None);
         };
-        // The gateway has given it up by now; it must not run after that.
-        if Millis(u64::try_from(write.asked_at.elapsed().as_millis()).unwrap_or(u64::MAX)) >= PLC_ACK_DEADLINE
-        {
+        if write.asked_at.elapsed() >= self.patience.write {
             return self.written(&write, WriteResult::NotSent).await.map(|()| None);
         }
         let words = lift.profile.encode_command(&write.block);
         let window = lift.profile.command_window();
         let request = Request::WriteMultipleRegisters(window.start, Cow::Owned(words));
-        let (result, broken) = match call(context, lift.unit, request).await {
+        let (result, broken) = match self.call(context, lift.unit, request).await {
             Call::Answered(Response::WriteMultipleRegisters(start, count))
                 if (start, count) == (window.start, window.count) =>
             {
@@ -266,6 +287,19 @@ impl Task {
         Ok(broken)
     }
 
+    async fn call(&self, context: &mut Context, unit: u8, request: Request<'_>) -> Call {
+        context.set_slave(Slave(unit));
+        match timeout(self.patience.call, context.call(request)).await {
+            Ok(Ok(Ok(response))) => Call::Answered(response),
+            Ok(Ok(Err(code))) => Call::Refused(code),
+            Ok(Err(Error::Transport(err))) if says_nothing(&err) => {
+                Call::Broken("the PLC closed the connection".to_owned())
+            }
+            Ok(Err(err)) => Call::Broken(format!("the connection broke: {err}")),
+            Err(_) => Call::Broken(format!("no answer within {} ms", self.patience.call.as_millis())),
+        }
+    }
+
     async fn written(&self, write: &Write, result: WriteResult) -> Result<(), Unheard> {
         self.tell(Event::Written { lift: write.lift.clone(), number: write.block.number, result }).await
     }
@@ -277,19 +311,6 @@ impl Task {
 
     async fn tell(&self, event: Event) -> Result<(), Unheard> {
         self.events.send(event).await.map_err(|_| Unheard)
-    }
-}
-
-async fn call(context: &mut Context, unit: u8, request: Request<'_>) -> Call {
-    context.set_slave(Slave(unit));
-    match timeout(CALL_DEADLINE, context.call(request)).await {
-        Ok(Ok(Ok(response))) => Call::Answered(response),
-        Ok(Ok(Err(code))) => Call::Refused(code),
-        Ok(Err(Error::Transport(err))) if says_nothing(&err) => {
-            Call::Broken("the PLC closed the connection".to_owned())
-        }
-        Ok(Err(err)) => Call::Broken(format!("the connection broke: {err}")),
-        Err(_) => Call::Broken(format!("no answer within {} ms", CALL_DEADLINE.as_millis())),
     }
 }
 

@@ -135,7 +135,7 @@ impl Bench {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn in_a_group_each_guard_sees_what_was_moved_before_it() {
     let bench = Bench::start();
     let answers = [bench.claim(1), bench.claim(1), bench.claim(2), bench.claim(4)];
@@ -151,7 +151,7 @@ async fn in_a_group_each_guard_sees_what_was_moved_before_it() {
     assert_eq!((bench.stored(), *bench.moved.borrow()), (2, LedgerSequence(2)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_commit_without_an_answer_is_looked_for() {
     for (fault, holds) in [(Fault::HoldsWithoutAnswer, true), (Fault::Hangs, true), (Fault::IsLost, false)] {
         let bench = Bench::start();
@@ -164,7 +164,7 @@ async fn a_commit_without_an_answer_is_looked_for() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_cannot_even_be_asked_is_uncertain_and_the_writer_stops() {
     let bench = Bench::start();
     bench.disk.lock().unwrap().commit = Fault::HoldsAndHangs;
@@ -179,7 +179,7 @@ async fn what_cannot_even_be_asked_is_uncertain_and_the_writer_stops() {
     assert_eq!(bench.stored(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_database_that_hangs_before_the_commit_has_stored_nothing() {
     let bench = Bench::start();
     bench.disk.lock().unwrap().begin = Fault::Hangs;

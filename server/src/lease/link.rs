@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use kernel::lease::LeaseRefusal;
+use kernel::time::Millis;
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisError, ScriptInvocation};
 use tokio::sync::Mutex;
@@ -17,20 +18,26 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::url;
 use super::wakes::Wakes;
 
-/// A connection is there, greeted and logged in, within this time, or nothing is there.
-const CONNECT_MAX: Duration = Duration::from_millis(200);
-/// A script takes well under a millisecond.
-const ANSWER_MAX: Duration = Duration::from_millis(250);
-/// Asking, and asking again, take no longer than this: with the rest, below the 600 ms in which "down" must be known.
-const ASK_MAX: Duration = Duration::from_millis(550);
 /// Whether the store is there is looked at so often while nobody asks it.
 const HEALTH_PERIOD: Duration = Duration::from_secs(1);
 /// Between two tries to listen for wake-ups. Waiters poll meanwhile.
 const LISTEN_AGAIN: Duration = Duration::from_millis(200);
 
+/// What is waited for, and how long.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// A connection is there, greeted and logged in, within this time, or nothing is there.
+    connect: Duration,
+    /// A script takes well under a millisecond.
+    answer: Duration,
+    /// Asking, and asking again, take no longer than this.
+    ask: Duration,
+}
+
 /// The way to one Redis.
 pub(super) struct Link {
     client: Client,
+    patience: Patience,
     shown: String,
     slot: Mutex<Slot>,
     /// Whether it answered when it was last asked; none before.
@@ -56,10 +63,18 @@ enum Failed {
     Unfit(RedisError),
 }
 
+impl Patience {
+    /// With the 250 ms that ship: 200 ms to connect and 550 ms to ask, below the 600 ms in which "down" must be known.
+    fn of(answer: Millis) -> Self {
+        let answer = Duration::from_millis(answer.0);
+        Self { connect: answer * 4 / 5, answer, ask: answer * 11 / 5 }
+    }
+}
+
 impl Link {
-    pub(super) fn new(client: Client) -> Self {
-        let shown = url::shown(&client);
-        Self { client, shown, slot: Mutex::default(), reached: Lock::default() }
+    pub(super) fn new(client: Client, answer_max: Millis) -> Self {
+        let (shown, patience) = (url::shown(&client), Patience::of(answer_max));
+        Self { client, patience, shown, slot: Mutex::default(), reached: Lock::default() }
     }
 
     /// Host, port and database.
@@ -77,7 +92,7 @@ impl Link {
         &self,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, LeaseRefusal> {
-        let deadline = Instant::now() + ASK_MAX;
+        let deadline = Instant::now() + self.patience.ask;
         let mut answer = timeout_at(deadline, self.try_once(script)).await.unwrap_or(Err(Failed::NoAnswer));
         if matches!(answer, Err(Failed::NoAnswer)) {
             answer = match timeout_at(deadline, self.try_once(script)).await {
@@ -100,7 +115,7 @@ impl Link {
 
     async fn try_once<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, Failed> {
         let (generation, mut connection) = self.connection().await?;
-        let answer = timeout(ANSWER_MAX, script.invoke_async(&mut connection)).await;
+        let answer = timeout(self.patience.answer, script.invoke_async(&mut connection)).await;
         self.judge(generation, answer).await
     }
 
@@ -118,7 +133,7 @@ impl Link {
             slot.connection = Some(connection.clone());
             Ok((slot.generation, connection))
         };
-        match timeout(CONNECT_MAX, connect).await {
+        match timeout(self.patience.connect, connect).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) if is_broken(&error) => Err(Failed::Absent(error)),
             Ok(Err(error)) => Err(Failed::Unfit(error)),
@@ -174,7 +189,8 @@ impl Link {
             let answer = match self.connection().await {
                 Ok((generation, mut connection)) => {
                     let ping = redis::cmd("PING");
-                    let answer = timeout(ANSWER_MAX, ping.query_async::<String>(&mut connection)).await;
+                    let answer =
+                        timeout(self.patience.answer, ping.query_async::<String>(&mut connection)).await;
                     self.judge(generation, answer).await
                 }
                 Err(failed) => Err(failed),
@@ -188,10 +204,11 @@ impl Link {
     /// Hears wake-ups and passes them on. Never ends.
     pub(super) async fn hear(self: Arc<Self>, channel: String, wakes: Wakes) {
         loop {
-            if let Ok(Some(heard)) = timeout(CONNECT_MAX.saturating_mul(2), self.subscribe(&channel)).await {
+            let subscribed = timeout(self.patience.connect.saturating_mul(2), self.subscribe(&channel)).await;
+            if let Ok(Some(heard)) = subscribed {
                 // Between two subscriptions wake-ups are lost.
                 wakes.wake_all();
-                pass_on(heard, &wakes).await;
+                pass_on(heard, &wakes, self.patience.answer).await;
             }
             tokio::time::sleep(LISTEN_AGAIN).await;
         }
@@ -205,7 +222,7 @@ impl Link {
 }
 
 /// Until the connection is lost. A ping each second finds one that only looks alive.
-async fn pass_on(heard: PubSub, wakes: &Wakes) {
+async fn pass_on(heard: PubSub, wakes: &Wakes, answer_max: Duration) {
     let (mut sink, mut messages) = heard.split();
     let mut ping_at = Instant::now() + HEALTH_PERIOD;
     loop {
@@ -218,7 +235,7 @@ async fn pass_on(heard: PubSub, wakes: &Wakes) {
             Ok(None) => return,
             Err(_) => {
                 ping_at = Instant::now() + HEALTH_PERIOD;
-                if !matches!(timeout(ANSWER_MAX, sink.ping::<redis::Value>()).await, Ok(Ok(_))) {
+                if !matches!(timeout(answer_max, sink.ping::<redis::Value>()).await, Ok(Ok(_))) {
                     return;
                 }
             }

@@ -47,8 +47,8 @@ impl fmt::Debug for Redis {
 }
 
 impl Redis {
-    pub(super) fn new(url: &RedisUrl, timing: LeaseTiming) -> anyhow::Result<Self> {
-        let link = Arc::new(Link::new(url.client()?));
+    pub(super) fn new(url: &RedisUrl, timing: LeaseTiming, answer_max: Millis) -> anyhow::Result<Self> {
+        let link = Arc::new(Link::new(url.client()?, answer_max));
         let wakes = Wakes::default();
         let ends = CancellationToken::new();
         // A number that no other process has: the standard library keys its tables by chance.

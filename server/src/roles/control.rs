@@ -19,7 +19,7 @@ use crate::drill::levers::{Levers, Pause};
 use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
 use crate::journal::{Journal, Runs};
-use crate::lease::{LeaseStore, RedisUrl};
+use crate::lease::{self, LeaseStore, RedisUrl};
 use crate::live::hub::Hub;
 use crate::messaging::topics::{self, GatewayRoad, VehicleRoad};
 use crate::messaging::{self, LinkOptions, Outbox, Subscription};
@@ -138,7 +138,7 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     let site = site::read(&args.site)?;
     let node = NodeId::try_new(&args.node).with_context(|| format!("--node {}", args.node))?;
     let leases = match &args.leases {
-        Some(url) => LeaseStore::redis(url, LeaseTiming::default()).context("--leases")?,
+        Some(url) => LeaseStore::redis(url, LeaseTiming::default(), lease::ANSWER_MAX).context("--leases")?,
         None => LeaseStore::in_process(LeaseTiming::default()),
     };
     let ledger = match args.ledger {

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::drill::roads::Roads;
-use crate::fieldbus::modbus::{self, Bus, BusLift};
+use crate::fieldbus::modbus::{self, Bus, BusLift, Patience};
 use crate::fieldbus::profile::Profile;
 use crate::messaging::codec::{decode_for_gateway, encode};
 use crate::messaging::topics::{GatewayRoad, Topic, VehicleRoad};
@@ -158,7 +158,7 @@ fn start_buses(
     let mut buses = BTreeMap::new();
     for (address, lifts) in behind {
         let names: Vec<LiftId> = lifts.iter().map(|it| it.lift.clone()).collect();
-        let bus = modbus::start(address.to_owned(), lifts, events.clone(), stop.clone());
+        let bus = modbus::start(address.to_owned(), lifts, Patience::default(), events.clone(), stop.clone());
         buses.extend(names.into_iter().map(|lift| (lift, bus.clone())));
     }
     Ok(buses)

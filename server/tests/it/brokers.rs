@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
 /// Generous: the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A loopback address that is free now.
 pub(crate) fn free_address() -> SocketAddr {
@@ -100,7 +100,7 @@ pub(crate) fn client(address: SocketAddr, id: &str) -> LinkOptions {
         clean_start: true,
         session_expiry: Duration::ZERO,
         will: None,
-        keep_alive: Duration::from_secs(5),
+        keep_alive: Duration::from_secs(60),
         subscriptions: Vec::new(),
         incoming_bound: 64,
     }

@@ -4,7 +4,7 @@ use kernel::gateway::{CommandBlock, Event, WriteResult};
 use kernel::ids::LiftId;
 use kernel::lift::LiftAction;
 use kernel::plant::Lift;
-use server::fieldbus::modbus::{self, Bus, BusLift};
+use server::fieldbus::modbus::{self, Bus, BusLift, Patience};
 use server::fieldbus::profile::Profile;
 use server::site;
 use tokio::sync::mpsc::{self, Receiver};
@@ -19,11 +19,14 @@ fn a_lift() -> (LiftId, Lift) {
     plant.lifts.into_iter().next().unwrap()
 }
 
-fn start(address: String, stop: &CancellationToken) -> (Bus, Receiver<Event>) {
+/// No answer that is on its way comes too late for it.
+const CALM: Patience = Patience { call: PATIENCE, connect: PATIENCE, write: PATIENCE };
+
+fn start(address: String, patience: Patience, stop: &CancellationToken) -> (Bus, Receiver<Event>) {
     let (lift, model) = a_lift();
     let lifts = vec![BusLift { lift, model, unit: 1, profile: Profile::built_in() }];
     let (tx, events) = mpsc::channel(64);
-    (modbus::start(address, lifts, tx, stop.clone()), events)
+    (modbus::start(address, lifts, patience, tx, stop.clone()), events)
 }
 
 async fn next(events: &mut Receiver<Event>) -> Event {
@@ -77,14 +80,19 @@ async fn every_end_of_a_write_is_told_apart() {
     for (on_write, expected, reconnects, runs) in rows {
         let (plc, stop) = (Plc::start().await, CancellationToken::new());
         plc.with(|it| it.on_write = on_write);
-        let (bus, mut events) = start(plc.address.to_string(), &stop);
+        // An answer that is late is waited for in vain; on a slow machine one that is not may be, too.
+        let waits_in_vain = on_write == OnWrite::AnswerLate;
+        let patience = if waits_in_vain { Patience::default() } else { CALM };
+        let (bus, mut events) = start(plc.address.to_string(), patience, &stop);
         next_read(&mut events).await;
         bus.write(a_lift().0, OPEN).unwrap();
         assert_eq!(next_result(&mut events).await, (7, expected), "{on_write:?}");
         // Reads go on, and what they show is right: no late answer was taken for theirs.
         let status = next_read(&mut events).await;
         assert_eq!(status.accepted, if runs { 7 } else { 0 }, "{on_write:?}");
-        assert_eq!(plc.with(|it| it.connections), if reconnects { 2 } else { 1 }, "{on_write:?}");
+        let connections = plc.with(|it| it.connections);
+        let expected = if reconnects { 2 } else { 1 };
+        assert!(connections == expected || waits_in_vain && connections > 2, "{on_write:?}: {connections}");
         assert_eq!(plc.with(|it| it.ran.clone()), if runs { vec![7] } else { vec![] }, "{on_write:?}");
         assert_eq!(plc.with(|it| it.open_most), 1, "one connection at a time");
         stop.cancel();
@@ -94,7 +102,7 @@ async fn every_end_of_a_write_is_told_apart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_without_connection_was_not_sent() {
     let stop = CancellationToken::new();
-    let (bus, mut events) = start(free_address().to_string(), &stop);
+    let (bus, mut events) = start(free_address().to_string(), CALM, &stop);
     let reason = next_failure(&mut events).await;
     assert!(reason.starts_with("no connection to 127.0.0.1:"), "{reason}");
     bus.write(a_lift().0, OPEN).unwrap();
@@ -106,7 +114,7 @@ async fn a_write_without_connection_was_not_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_is_told_with_register_and_value() {
     let (plc, stop) = (Plc::start().await, CancellationToken::new());
-    let (_bus, mut events) = start(plc.address.to_string(), &stop);
+    let (_bus, mut events) = start(plc.address.to_string(), CALM, &stop);
     next_read(&mut events).await;
     plc.with(|it| it.status[2] = 0);
     let expected = "register 2 (status.door) holds 0: 1 closed, 2 opening, 3 open, 4 closing, 5 obstructed";

@@ -27,6 +27,9 @@ use tokio_util::sync::CancellationToken;
 use crate::brokers::{Mosquitto, PATIENCE, client};
 use crate::plc::{OnWrite, Plc};
 
+/// A machine does not stand still again and again between a read and a command.
+const ATTEMPTS_MAX: usize = 20;
+
 /// A gateway of the small site, and what control and a vehicle hear.
 struct Hall {
     site: SiteFile,
@@ -113,9 +116,29 @@ impl Hall {
 
     async fn send(&self, id: &str, command: GatewayCommand) {
         let payload = encode(command, clock::now().wall).unwrap();
-        let road = Road::Reliable { key: id.to_owned(), valid_for: Millis(2500) };
+        let road = Road::Reliable { key: id.to_owned(), valid_for: Millis::seconds(60) };
         let topic = "hoistway/v1/small/gateway/G1/command".to_owned();
         self.control.publish(Publish { topic, payload, road, retain: false }).await.unwrap();
+    }
+
+    /// Sends a command made from the newest read, and another as long as the gateway finds that too old. Gives the
+    /// last one and the gateway's first word on it.
+    async fn decided(&mut self, id: &str, action: LiftAction, serial: u64) -> (LiftCommand, Verdict) {
+        for attempt in 1.. {
+            let steady = |it: &LiftReading| it.verifying.is_none() && it.connection == Connection::Up;
+            let reading = self.reading(|it| steady(it) && it.age_ms < Millis(500)).await;
+            let id = format!("{id}-{attempt}");
+            let command = LiftCommand { action, ..self.command(&id, &reading, serial) };
+            self.send(&id, GatewayCommand::Lift(command.clone())).await;
+            let outcome = self.outcome().await;
+            assert_eq!(outcome.command, command.id);
+            match outcome.verdict {
+                Verdict::Refused { reason: GatewayRefusal::StaleRead | GatewayRefusal::Unreachable }
+                    if attempt < ATTEMPTS_MAX => {}
+                verdict => return (command, verdict),
+            }
+        }
+        unreachable!("the last attempt is told")
     }
 
     fn command(&self, id: &str, reading: &LiftReading, serial: u64) -> LiftCommand {
@@ -139,7 +162,7 @@ impl Hall {
             },
             read: reading.read,
             expects: status.expectation(),
-            valid_for_ms: Millis(2500),
+            valid_for_ms: Millis::seconds(60),
         }
     }
 }
@@ -167,17 +190,13 @@ async fn a_lift_command_is_run_once_and_told_over_both_brokers() {
     let embedded = broker::start("127.0.0.1:0".parse().unwrap()).await.unwrap();
     for address in [embedded.address(), mosquitto.address] {
         let mut hall = Hall::open(address).await;
-        let reading = hall.reading(|_| true).await;
-        let command = hall.command("C1", &reading, 1);
-        for _ in 0..2 {
-            hall.send("C1", GatewayCommand::Lift(command.clone())).await;
-            let outcome = hall.outcome().await;
-            assert_eq!(verdict(&outcome), ("C1", &Verdict::Accepted));
-        }
-        let stale = LiftCommand { id: CommandId::try_new("C0").unwrap(), ..hall.command("C0", &reading, 0) };
-        hall.send("C0", GatewayCommand::Lift(stale)).await;
+        let (command, told) = hall.decided("C1", LiftAction::OpenDoor, 1).await;
+        assert_eq!(told, Verdict::Accepted);
+        let id = command.id.clone();
+        hall.send(id.as_str(), GatewayCommand::Lift(command)).await;
+        assert_eq!(verdict(&hall.outcome().await), (id.as_str(), &Verdict::Accepted));
         let refused = Verdict::Refused { reason: GatewayRefusal::StaleToken };
-        assert_eq!(verdict(&hall.outcome().await), ("C0", &refused));
+        assert_eq!(hall.decided("C0", LiftAction::OpenDoor, 0).await.1, refused);
         assert_eq!(hall.plc.with(|it| it.ran.clone()), [1], "run once");
         hall.stop().await.unwrap();
     }
@@ -212,19 +231,14 @@ async fn a_vehicle_command_is_passed_on() {
 async fn an_unanswered_write_is_settled_by_the_echo() {
     let mosquitto = Mosquitto::start().await;
     let mut hall = Hall::open(mosquitto.address).await;
-    let reading = hall.reading(|_| true).await;
     hall.plc.with(|it| it.on_write = OnWrite::RunAndHangUp);
-    let command = hall.command("C1", &reading, 1);
-    hall.send("C1", GatewayCommand::Lift(command)).await;
-    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Unknown));
-    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Ran));
+    let (command, told) = hall.decided("C1", LiftAction::OpenDoor, 1).await;
+    assert_eq!(told, Verdict::Unknown);
+    assert_eq!(verdict(&hall.outcome().await), (command.id.as_str(), &Verdict::Ran));
     hall.plc.with(|it| it.on_write = OnWrite::HangUp);
-    let steady = |it: &LiftReading| it.verifying.is_none() && it.connection == Connection::Up;
-    let reading = hall.reading(|it| steady(it) && it.age_ms < Millis(500)).await;
-    let command = LiftCommand { action: LiftAction::CloseDoor, ..hall.command("C2", &reading, 2) };
-    hall.send("C2", GatewayCommand::Lift(command)).await;
-    assert_eq!(verdict(&hall.outcome().await), ("C2", &Verdict::Unknown));
-    assert_eq!(verdict(&hall.outcome().await), ("C2", &Verdict::NotSent));
+    let (command, told) = hall.decided("C2", LiftAction::CloseDoor, 2).await;
+    assert_eq!(told, Verdict::Unknown);
+    assert_eq!(verdict(&hall.outcome().await), (command.id.as_str(), &Verdict::NotSent));
     assert_eq!(hall.plc.with(|it| it.ran.clone()), [1]);
     hall.stop().await.unwrap();
 }
@@ -246,10 +260,8 @@ async fn what_cannot_be_understood_is_counted_and_survived() {
         hall.control.publish(Publish { topic, payload, road, retain: false }).await.unwrap();
     }
     hall.rejected(4).await;
-    let later = hall.reading(|it| it.read.tick > reading.read.tick).await;
-    let command = hall.command("C1", &later, 1);
-    hall.send("C1", GatewayCommand::Lift(command)).await;
-    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Accepted));
+    hall.reading(|it| it.read.tick > reading.read.tick).await;
+    assert_eq!(hall.decided("C1", LiftAction::OpenDoor, 1).await.1, Verdict::Accepted);
     hall.stop().await.unwrap();
 }
 
@@ -258,14 +270,12 @@ async fn marks_survive_a_restart_and_bad_ones_stop_it() {
     let mosquitto = Mosquitto::start().await;
     let mut hall = Hall::open(mosquitto.address).await;
     let first = hall.reading(|_| true).await;
-    let command = hall.command("C1", &first, 5);
-    hall.send("C1", GatewayCommand::Lift(command)).await;
-    assert_eq!(verdict(&hall.outcome().await), ("C1", &Verdict::Accepted));
+    assert_eq!(hall.decided("C1", LiftAction::OpenDoor, 5).await.1, Verdict::Accepted);
     hall.restart().await;
-    let second = hall.reading(|it| it.read.boot > first.read.boot).await;
-    hall.send("C2", GatewayCommand::Lift(hall.command("C2", &second, 4))).await;
+    hall.reading(|it| it.read.boot > first.read.boot).await;
     let refused = Verdict::Refused { reason: GatewayRefusal::StaleToken };
-    assert_eq!(verdict(&hall.outcome().await), ("C2", &refused), "the token outlived the restart");
+    let told = hall.decided("C2", LiftAction::OpenDoor, 4).await.1;
+    assert_eq!(told, refused, "the token outlived the restart");
     let text: String =
         sqlx::query_scalar("SELECT marks FROM gateway_marks").fetch_one(&hall.pool).await.unwrap();
     let marks: Marks = serde_json::from_str(&text).unwrap();
@@ -283,13 +293,15 @@ async fn marks_survive_a_restart_and_bad_ones_stop_it() {
 async fn a_gateway_that_cannot_remember_writes_nothing() {
     let mosquitto = Mosquitto::start().await;
     let mut hall = Hall::open(mosquitto.address).await;
-    let reading = hall.reading(|_| true).await;
+    hall.reading(|_| true).await;
     let refuse =
         "CREATE TRIGGER refuse BEFORE INSERT ON gateway_marks BEGIN SELECT RAISE(ABORT, 'disk'); END";
     sqlx::query(refuse).execute(&hall.pool).await.unwrap();
-    let command = hall.command("C1", &reading, 1);
-    hall.send("C1", GatewayCommand::Lift(command)).await;
-    let ended = timeout(PATIENCE, hall.gateway.take().unwrap().wait()).await.expect("it ends by itself");
+    let ended = timeout(PATIENCE, hall.gateway.take().unwrap().wait());
+    let ended = tokio::select! {
+        ended = ended => ended.expect("it ends by itself"),
+        told = hall.decided("C1", LiftAction::OpenDoor, 1) => panic!("{told:?}"),
+    };
     let ended = ended.unwrap_err().to_string();
     assert!(ended.starts_with("the gateway's marks cannot be stored"), "{ended}");
     assert_eq!(hall.plc.with(|it| it.ran.clone()), [] as [u16; 0]);

@@ -9,30 +9,46 @@ use kernel::ids::{LiftId, NodeId};
 use kernel::lease::LeaseTiming as Timing;
 use kernel::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
 use kernel::time::Millis;
-use server::lease::LeaseStore;
+use server::lease::{LeaseStore, RedisUrl};
 use tokio::time::timeout;
 
 use crate::stores::RedisServer;
 
 /// The epoch of every request here.
 const EPOCH: u32 = 3;
-/// Far below what a client waits that does not know its store to be away.
-const BOUND: Duration = Duration::from_secs(3);
+/// Nothing here takes longer, however slow the machine.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// Nothing of it ends while a machine stands still for some seconds.
+fn calm() -> Timing {
+    let long = Millis::seconds(60);
+    Timing { hold_max: Millis::seconds(300), wait: long, poll: long, claim: long, ..Timing::default() }
+}
+
+/// A store on Redis that waits for its answers, however slow the machine.
+fn patient(url: &RedisUrl, timing: Timing) -> LeaseStore {
+    LeaseStore::redis(url, timing, Millis::seconds(60)).unwrap()
+}
 
 /// A store of one kind, and its server where it has one.
 struct Bench {
     store: LeaseStore,
+    /// The same leases, asked with [`calm`]. In one process the clock stands while anything is under way, so there is
+    /// no need for it.
+    calm: LeaseStore,
     server: Option<RedisServer>,
 }
 
 impl Bench {
     fn in_process(timing: Timing) -> Self {
-        Self { store: LeaseStore::in_process(timing), server: None }
+        let store = LeaseStore::in_process(timing);
+        Self { calm: store.clone(), store, server: None }
     }
 
     async fn on_redis(timing: Timing) -> Self {
         let server = RedisServer::start().await;
-        Self { store: LeaseStore::redis(&server.url(), timing).unwrap(), server: Some(server) }
+        let store = |timing| patient(&server.url(), timing);
+        Self { store: store(timing), calm: store(calm()), server: Some(server) }
     }
 
     /// The store forgets everything.
@@ -41,6 +57,16 @@ impl Bench {
             Some(server) => drop(server.command(&["FLUSHALL"]).await.unwrap()),
             None => self.store.forget(),
         }
+    }
+
+    /// Waits until somebody is in the line.
+    async fn line_forms(&self) {
+        let Some(server) = &self.server else { return tokio::task::yield_now().await };
+        let formed = async {
+            let line = ["ZCARD", "agv:lift:control:{L1}:line"];
+            while redis::from_redis_value::<u64>(server.command(&line).await.unwrap()).unwrap() == 0 {}
+        };
+        timeout(BOUND, formed).await.expect("somebody waits");
     }
 
     async fn acquire(&self, who: &str, nonce: u64) -> Result<HeldLease, LeaseRefusal> {
@@ -53,6 +79,23 @@ impl Bench {
 
     async fn renew(&self, who: &str, lease: &HeldLease) -> Result<HeldLease, LeaseRefusal> {
         self.store.renew(lease, &node(who)).await
+    }
+
+    /// In which order these get the lift, who ask in this order while `keeper` gives it back. Each passes it on.
+    async fn served(
+        &self,
+        keeper: (&str, &HeldLease),
+        asking: &[(&'static str, u64)],
+    ) -> Vec<(&'static str, FencingToken)> {
+        let served = std::sync::Mutex::new(Vec::new());
+        let waits = asking.iter().map(|(who, nonce)| async {
+            let lease = acquire(&self.calm, who, *nonce, 0).await.unwrap();
+            served.lock().unwrap().push((*who, lease.token()));
+            release(&self.calm, who, &lease).await.unwrap();
+        });
+        let begins = async { release(&self.calm, keeper.0, keeper.1).await.unwrap() };
+        futures_util::future::join(futures_util::future::join_all(waits), begins).await;
+        served.into_inner().unwrap()
     }
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod asyncapi;
+mod bench;
 mod brokers;
 mod cli;
 mod demo;

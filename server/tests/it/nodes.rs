@@ -3,14 +3,18 @@
 mod drill;
 mod hall;
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use kernel::control::{Book, NodeEnd};
-use kernel::ids::NodeId;
+use kernel::ids::{LedgerSequence, NodeId};
 use kernel::wire::ledger::{Entry, Record};
+use kernel::wire::view::{Activity, Knowledge, TaskView};
 use serde_json::Value;
 
 use self::hall::Hall;
+use crate::live::Browser;
+use crate::live::resume::Page;
 use crate::processes::{RIDE_BOUND, START_BOUND, state_of};
 
 fn claims<'a>(entries: &'a [Entry], task: &'a str) -> Vec<(&'a NodeId, u64)> {
@@ -28,13 +32,13 @@ fn fold(entries: &[Entry]) -> Book {
     })
 }
 
-/// An order is asked for at both nodes at once, and is one order. The node that has it is stopped in mid task, then
+/// An order is asked for at both nodes at once, and is one order. It rides, so that it is under way for long. The node that has it is stopped in mid task, then
 /// the other is killed with another one: each time the task goes on at the other, and nothing is done twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_goes_on_at_the_other_node() {
     let mut hall = Hall::start(2).await;
     let (first, second) =
-        tokio::join!(hall.place(0, "one", "P1-1", "D1-1"), hall.place(1, "one", "P1-1", "D1-1"));
+        tokio::join!(hall.place(0, "one", "P1-1", "D2-1"), hall.place(1, "one", "P1-1", "D2-1"));
     let (first, second) = (first.unwrap(), second.unwrap());
     assert_eq!(first["order"]["id"], second["order"]["id"], "one key is one order");
     let task = first["task"].as_str().unwrap().to_owned();
@@ -54,7 +58,7 @@ async fn a_task_goes_on_at_the_other_node() {
 
     hall.start_node(owner);
     hall.wait(owner, "/readyz", START_BOUND, |it| it["ready"] == true).await;
-    let placed = hall.place(owner, "two", "P1-1", "D1-1").await.unwrap();
+    let placed = hall.place(owner, "two", "P2-1", "D1-1").await.unwrap();
     let task = placed["task"].as_str().unwrap().to_owned();
     let owner = hall.owner_at_work(&task).await;
     let other = 1 - owner;
@@ -75,12 +79,15 @@ async fn a_task_goes_on_at_the_other_node() {
 async fn an_order_is_taken_back_at_either_node() {
     let hall = Hall::start(2).await;
     let mut orders = Vec::new();
-    for n in 0..6 {
-        let placed = hall.place(0, &format!("order-{n}"), "P1-1", "D1-1").await.unwrap();
+    for n in 0..8 {
+        // The first is under way for long: it rides.
+        let (from, to) = if n == 0 { ("P1-1", "D2-1") } else { [("P1-1", "D1-1"), ("P2-1", "D2-1")][n % 2] };
+        let placed = hall.place(0, &format!("order-{n}"), from, to).await.unwrap();
         let name = |it: &Value| it.as_str().unwrap().to_owned();
         orders.push((name(&placed["order"]["id"]), name(&placed["task"])));
     }
     let waits = orders.pop().unwrap().0;
+    hall.wait(1, &format!("/api/v1/orders/{waits}"), START_BOUND, |_| true).await;
     hall.owner_at_work(&orders[0].1).await;
     assert_eq!(hall.withdraw(1, &waits).await, (200, "withdrawn".to_owned()));
     assert_eq!(hall.withdraw(0, &waits).await, (200, "withdrawn".to_owned()), "again, elsewhere");
@@ -95,19 +102,65 @@ async fn an_order_is_taken_back_at_either_node() {
     assert!(!counted.contains_key(&waits) && counted.values().all(|it| *it == (1, 1)), "{counted:?}");
 }
 
-/// What every node shows of the site is the same, once it has followed the ledger.
+/// Of each task what a node knows from the ledger, at each place of the ledger at which it showed something.
+type Shown = BTreeMap<LedgerSequence, Vec<TaskView>>;
+
+/// Follows a node until so many tasks are over.
+async fn follow(address: SocketAddr, n_tasks: usize) -> Shown {
+    let (mut page, mut browser) = Page::begin(Browser::at(address, "").await).await;
+    let mut shown = Shown::new();
+    loop {
+        let known = known(&page.shown.tasks);
+        let over = known.len() == n_tasks && known.iter().all(|it| it.state.is_terminal());
+        if let Some(before) = shown.insert(page.shown.sequence, known.clone()) {
+            assert_eq!(before, known, "the ledger says no more than before");
+        }
+        if over {
+            return shown;
+        }
+        page.step(&mut browser).await;
+    }
+}
+
+/// Without what the node hears for itself, in an order that does not hang on how it came about.
+fn known(tasks: &[TaskView]) -> Vec<TaskView> {
+    let unheard = |it: &TaskView| TaskView {
+        knowledge: Knowledge::Confirmed,
+        activity: Activity::Ended,
+        next_delivery_at: None,
+        ..it.clone()
+    };
+    let mut known: Vec<TaskView> = tasks.iter().map(unheard).collect();
+    known.sort_by(|a, b| a.id.cmp(&b.id));
+    known
+}
+
+/// Wherever both nodes stand at one place of the ledger, they show the same of it: while orders are under way, and after.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_nodes_show_the_same() {
+    const ORDERS: usize = 4;
     let hall = Hall::start(2).await;
-    let placed = hall.place(0, "one", "P1-1", "D1-1").await.unwrap();
-    let path = format!("/api/v1/tasks/{}", placed["task"].as_str().unwrap());
-    for idx in [0, 1] {
-        hall.wait(idx, &path, RIDE_BOUND, |it| state_of(it) == "completed").await;
+    let place = async {
+        for n in 0..ORDERS {
+            let (from, to) = [("P1-1", "D1-1"), ("P2-1", "D2-1")][n % 2];
+            hall.place(n % 2, &format!("order-{n}"), from, to).await.unwrap();
+        }
+    };
+    let all = async { tokio::join!(follow(hall.address(0), ORDERS), follow(hall.address(1), ORDERS), place) };
+    let (a, b, ()) = tokio::time::timeout(RIDE_BOUND, all).await.expect("all orders are carried out");
+    let mut n_under_way = 0;
+    for (sequence, of_a) in &a {
+        let Some(of_b) = b.get(sequence) else { continue };
+        assert_eq!(of_a, of_b, "at entry {sequence}");
+        n_under_way += usize::from(of_a.iter().any(|it| !it.state.is_terminal()));
     }
+    println!("compared at {n_under_way} places under way");
+    assert!(n_under_way > 3, "they hardly ever stood at one place: {:?} and {:?}", a.keys(), b.keys());
+
     let shown = async |idx| {
         let mut seen = Vec::new();
         for path in ["/api/v1/tasks", "/api/v1/orders"] {
-            seen.push(hall.wait(idx, path, Duration::from_secs(5), |_| true).await);
+            seen.push(hall.wait(idx, path, START_BOUND, |_| true).await);
         }
         seen
     };

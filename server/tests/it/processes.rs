@@ -148,7 +148,7 @@ pub(crate) fn tail(path: &Path) -> String {
 }
 
 /// None while nobody answers, and while a node that starts does not know its ledger yet.
-async fn get(port: u16, path: &str) -> Option<Value> {
+pub(crate) async fn get(port: u16, path: &str) -> Option<Value> {
     let answer = reqwest::get(format!("http://127.0.0.1:{port}{path}")).await.ok()?;
     answer.error_for_status().ok()?.json().await.ok()
 }

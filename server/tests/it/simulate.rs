@@ -33,7 +33,7 @@ use tokio_modbus::{ExceptionCode, Request, Response, Slave};
 use tokio_util::sync::CancellationToken;
 
 /// Nothing here takes longer; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The small site, made quick.
 fn quick_plant() -> Plant {

@@ -36,7 +36,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// No answer of a test takes longer.
-pub(crate) const BOUND: Duration = Duration::from_secs(20);
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
 /// What the control loop of a test does with an order.
 #[derive(Clone, Debug)]

@@ -38,7 +38,7 @@ const BARE_SPAN: Duration = Duration::from_secs(2);
 /// A record of an order is about so long.
 const BARE_BYTES: usize = 300;
 /// The loop is up long before.
-const START_BOUND: Duration = Duration::from_secs(10);
+const START_BOUND: Duration = Duration::from_secs(60);
 
 /// Arguments of `hoistway bench orders`.
 #[derive(Clone, Debug, clap::Args)]

@@ -16,7 +16,7 @@ use crate::brokers::PATIENCE;
 use crate::postgres::Postgres;
 
 /// Far above the bound of a call and far below that of a network.
-const ANSWERED: Duration = Duration::from_secs(15);
+const ANSWERED: Duration = Duration::from_secs(60);
 
 /// What is appended to see that the ledger is back; no writer comes so far.
 const BACK: u64 = 1_000_000;

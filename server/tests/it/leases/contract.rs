@@ -1,12 +1,15 @@
 //! What every lease store promises. Requests of one test leave in the order in which they stand there.
 
+use kernel::time::{Mono, Now};
+
 use super::*;
 
 /// Each promise, and the timing of the store that it is tried on.
 macro_rules! contract {
     ($($name:ident: $timing:expr;)*) => {
         mod in_process {
-            $(#[tokio::test]
+            // Its clock goes on when all wait, and no further than to what the first of them waits for.
+            $(#[tokio::test(start_paused = true)]
             async fn $name() {
                 super::$name(&super::Bench::in_process($timing)).await;
             })*
@@ -20,30 +23,40 @@ macro_rules! contract {
     };
 }
 
+/// Who has to wait is refused soon.
 fn short_wait() -> Timing {
-    Timing { wait: Millis(300), ..Timing::default() }
+    Timing { wait: Millis(300), ..calm() }
 }
 
 fn short_life() -> Timing {
-    Timing { ttl: Millis(500), hold_max: Millis::seconds(60), ..Timing::default() }
+    Timing { ttl: Millis(500), ..calm() }
 }
 
 fn short_hold() -> Timing {
-    Timing { hold_max: Millis(300), ..Timing::default() }
+    Timing { hold_max: Millis(300), ..calm() }
+}
+
+fn short_ticket() -> Timing {
+    Timing { ticket: Millis(200), ..short_wait() }
+}
+
+/// A waiter that died is passed over after two polls.
+fn polled() -> Timing {
+    Timing { poll: Millis::seconds(5), claim: Millis(400), ..calm() }
 }
 
 contract! {
-    one_holds_and_the_other_is_told_who_and_its_place: super::Timing::default();
-    waiters_are_served_in_order_at_each_release: super::Timing::default();
+    one_holds_and_the_other_is_told_who_and_its_place: super::short_wait();
+    waiters_are_served_in_order_at_each_release: super::calm();
     the_same_request_gets_the_same_grant: super::short_wait();
     nobody_frees_the_lease_of_another: super::short_wait();
     a_lease_ends_by_itself: super::short_life();
-    a_renewed_lease_lives_on: super::short_life();
+    a_renewed_lease_lives_on: super::short_wait();
     a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken: super::short_hold();
-    a_dead_waiter_does_not_keep_the_lift: super::Timing::default();
+    a_dead_waiter_does_not_keep_the_lift: super::polled();
     a_place_in_the_line_outlives_a_refusal: super::short_wait();
     a_ticket_that_ended_is_no_place: super::short_ticket();
-    a_serial_is_above_the_floor_whatever_is_forgotten: super::Timing::default();
+    a_serial_is_above_the_floor_whatever_is_forgotten: super::calm();
     a_node_that_asks_anew_has_given_up_what_it_held: super::short_wait();
     a_full_line_takes_nobody_in: super::short_wait();
     a_grant_that_is_told_again_has_less_left: super::short_wait();
@@ -59,23 +72,10 @@ async fn one_holds_and_the_other_is_told_who_and_its_place(bench: &Bench) {
 }
 
 async fn waiters_are_served_in_order_at_each_release(bench: &Bench) {
-    let mut last = bench.acquire("A", 1).await.unwrap().token();
-    let first = last;
-    let served = std::sync::Mutex::new(Vec::new());
-    let waits = |who: &'static str| {
-        let served = &served;
-        async move {
-            let lease = bench.acquire(who, 1).await.unwrap();
-            served.lock().unwrap().push((who, lease.token()));
-            bench.release(who, &lease).await.unwrap();
-        }
-    };
-    let begins = async {
-        bench.store.release(&lift(), &node("A"), LeaseNonce(1), first).await.unwrap();
-    };
-    tokio::join!(waits("D"), waits("B"), waits("C"), begins);
-    let served = served.into_inner().unwrap();
+    let first = bench.acquire("A", 1).await.unwrap();
+    let served = bench.served(("A", &first), &[("D", 1), ("B", 1), ("C", 1)]).await;
     assert_eq!(served.iter().map(|it| it.0).collect::<Vec<_>>(), ["D", "B", "C"]);
+    let mut last = first.token();
     for (who, token) in served {
         assert!(token > last, "{who}: {token:?} after {last:?}");
         last = token;
@@ -109,27 +109,31 @@ async fn nobody_frees_the_lease_of_another(bench: &Bench) {
 
 async fn a_lease_ends_by_itself(bench: &Bench) {
     let dead = bench.acquire("A", 1).await.unwrap();
-    let next = bench.acquire("B", 1).await.unwrap();
+    let next = acquire(&bench.calm, "B", 1, 0).await.unwrap();
     assert!(next.token() > dead.token());
     assert_eq!(bench.renew("A", &dead).await, Err(LeaseRefusal::Lost));
     assert_eq!(bench.release("A", &dead).await, Err(LeaseRefusal::Lost));
-    assert_eq!(bench.acquire("B", 1).await.unwrap().token(), next.token(), "the dead one's words do nothing");
+    let again = acquire(&bench.calm, "B", 1, 0).await.unwrap();
+    assert_eq!(again.token(), next.token(), "the dead one's words do nothing");
 }
 
 async fn a_renewed_lease_lives_on(bench: &Bench) {
     let lease = bench.acquire("A", 1).await.unwrap();
-    let renewing = async {
-        let mut ticks = tokio::time::interval(Duration::from_millis(100));
-        loop {
-            ticks.tick().await;
-            assert_eq!(bench.renew("A", &lease).await.unwrap().token(), lease.token());
-        }
-    };
-    tokio::select! {
-        // It waits for four lives of a lease.
-        refused = bench.acquire("B", 1) => assert_eq!(refused, Err(held_by("A", 1))),
-        () = renewing => {}
-    }
+    bench.acquire("B", 1).await.unwrap_err();
+    let before = bench.acquire("A", 1).await.unwrap();
+    let renewed = bench.renew("A", &lease).await.unwrap();
+    assert_eq!(renewed.token(), lease.token());
+    let since = server::clock::mono();
+    assert!(
+        sends(&renewed, since) >= sends(&before, since) + 200,
+        "what went by while B waited is given back"
+    );
+}
+
+/// For how many milliseconds from then on a lease permits to send.
+fn sends(lease: &HeldLease, since: Mono) -> u64 {
+    let permits = |ms: &u64| lease.permit(Now::of(since + Millis(*ms), 0)).is_ok();
+    (0..40_000).take_while(permits).count() as u64
 }
 
 async fn a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken(bench: &Bench) {
@@ -139,7 +143,7 @@ async fn a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken(bench: &
             if let Err(refusal) = bench.renew("A", &lease).await {
                 return refusal;
             }
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     assert_eq!(timeout(BOUND, refused).await, Ok(LeaseRefusal::HeldTooLong));
@@ -150,32 +154,30 @@ async fn a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken(bench: &
 
 async fn a_dead_waiter_does_not_keep_the_lift(bench: &Bench) {
     let lease = bench.acquire("A", 1).await.unwrap();
-    assert!(timeout(Duration::from_millis(100), bench.acquire("B", 1)).await.is_err(), "B waits, and dies");
+    tokio::select! {
+        biased;
+        told = bench.acquire("B", 1) => panic!("B waits, and dies: {told:?}"),
+        () = bench.line_forms() => {}
+    }
     let (next, released) = tokio::join!(bench.acquire("C", 1), bench.release("A", &lease));
     released.unwrap();
-    // B's grant would live for longer than C waits.
     assert!(next.unwrap().token().serial > lease.token().serial + 1, "B was granted first, and passed over");
 }
 
 async fn a_place_in_the_line_outlives_a_refusal(bench: &Bench) {
-    bench.acquire("A", 1).await.unwrap();
+    let lease = bench.acquire("A", 1).await.unwrap();
     assert_eq!(bench.acquire("B", 1).await, Err(held_by("A", 1)));
-    let (later, earlier) = tokio::join!(bench.acquire("C", 1), bench.acquire("B", 2));
-    assert_eq!((later, earlier), (Err(held_by("A", 2)), Err(held_by("A", 1))));
-}
-
-fn short_ticket() -> Timing {
-    Timing { ticket: Millis(200), poll: Millis(50), ..short_wait() }
+    let served = bench.served(("A", &lease), &[("C", 1), ("B", 2)]).await;
+    assert_eq!(served.iter().map(|it| it.0).collect::<Vec<_>>(), ["B", "C"]);
 }
 
 async fn a_ticket_that_ended_is_no_place(bench: &Bench) {
-    bench.acquire("A", 1).await.unwrap();
+    let lease = bench.acquire("A", 1).await.unwrap();
     assert_eq!(bench.acquire("B", 1).await, Err(held_by("A", 1)));
     // It waits for longer than the ticket of B lives.
     assert_eq!(bench.acquire("D", 1).await, Err(held_by("A", 1)));
-    let (later, earlier) = tokio::join!(bench.acquire("C", 1), bench.acquire("B", 2));
-    // Whoever asks first is refused first, so B's refusal says nothing of C.
-    assert_eq!((later, earlier), (Err(held_by("A", 1)), Err(held_by("A", 1))));
+    let served = bench.served(("A", &lease), &[("C", 1), ("B", 2)]).await;
+    assert_eq!(served.iter().map(|it| it.0).collect::<Vec<_>>(), ["C", "B"]);
 }
 
 async fn a_serial_is_above_the_floor_whatever_is_forgotten(bench: &Bench) {
@@ -217,12 +219,8 @@ async fn a_full_line_takes_nobody_in(bench: &Bench) {
 async fn a_grant_that_is_told_again_has_less_left(bench: &Bench) {
     let lease = bench.acquire("A", 1).await.unwrap();
     bench.acquire("B", 1).await.unwrap_err();
-    let asked_at = server::clock::mono();
     let again = bench.acquire("A", 1).await.unwrap();
-    let fresh = HeldLease::granted(lift(), LeaseNonce(1), lease.token(), asked_at);
-    let last_send = |it: &HeldLease| {
-        let sends = |ms: u64| it.permit(kernel::time::Now::of(asked_at + Millis(ms), 0)).is_ok();
-        (0..40_000).step_by(10).take_while(|ms| sends(*ms)).last().unwrap()
-    };
-    assert!(last_send(&again) < last_send(&fresh) - 200, "the wait of B went by");
+    let since = server::clock::mono();
+    let fresh = HeldLease::granted(lift(), LeaseNonce(1), lease.token(), since);
+    assert!(sends(&again, since) + 200 <= sends(&fresh, since), "the wait of B went by");
 }

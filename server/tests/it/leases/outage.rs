@@ -1,22 +1,29 @@
 //! A Redis that dies, hangs, comes back, or is not what it should be; and several processes on one.
 
+use server::lease::ANSWER_MAX;
+
 use super::*;
-use crate::brokers::{PATIENCE, free_address, until};
+use crate::brokers::{free_address, until};
+
+/// A store that does not answer is known to be away within this time.
+const KNOWN_DOWN: Duration = Duration::from_millis(600);
+/// A thousand of them take some seconds on a machine that does nothing else.
+const HAND_OVERS_BOUND: Duration = Duration::from_secs(300);
 
 async fn on_redis(timing: Timing) -> (RedisServer, LeaseStore) {
     let server = RedisServer::start().await;
-    let store = LeaseStore::redis(&server.url(), timing).unwrap();
+    let store = patient(&server.url(), timing);
     (server, store)
 }
 
-/// What `acquire` answers, within a bound that no driver's own patience meets.
+/// What `acquire` answers.
 async fn answer(store: &LeaseStore, who: &str, nonce: u64) -> Result<HeldLease, LeaseRefusal> {
     timeout(BOUND, acquire(store, who, nonce, 0)).await.expect("an answer, whatever the store does")
 }
 
 #[tokio::test]
 async fn a_killed_store_is_down_and_a_new_one_is_found_by_itself_and_continues_the_serials() {
-    let (mut server, store) = on_redis(Timing::default()).await;
+    let (mut server, store) = on_redis(calm()).await;
     let before = acquire(&store, "A", 1, 0).await.unwrap();
     assert!(!store.is_away());
     server.kill();
@@ -34,7 +41,7 @@ async fn a_killed_store_is_down_and_a_new_one_is_found_by_itself_and_continues_t
 
 #[tokio::test]
 async fn a_store_that_dies_while_somebody_waits_is_down() {
-    let (mut server, store) = on_redis(Timing { wait: Millis::seconds(60), ..Timing::default() }).await;
+    let (mut server, store) = on_redis(calm()).await;
     acquire(&store, "A", 1, 0).await.unwrap();
     let (waited, ()) = tokio::join!(answer(&store, "B", 1), async { server.kill() });
     assert_eq!(waited, Err(LeaseRefusal::StoreDown));
@@ -43,7 +50,7 @@ async fn a_store_that_dies_while_somebody_waits_is_down() {
 #[tokio::test]
 async fn a_store_that_was_never_there_is_down() {
     let url = format!("redis://{}", free_address()).parse().unwrap();
-    let store = LeaseStore::redis(&url, Timing::default()).unwrap();
+    let store = patient(&url, calm());
     assert_eq!(answer(&store, "A", 1).await, Err(LeaseRefusal::StoreDown));
     assert!(store.is_away());
 }
@@ -51,22 +58,41 @@ async fn a_store_that_was_never_there_is_down() {
 /// What was asked of a store that hung is done when it goes on; the same nonce finds it.
 #[tokio::test]
 async fn a_store_that_hangs_is_unknown_and_the_same_request_finds_its_grant() {
-    let (server, store) = on_redis(Timing::default()).await;
-    let first = acquire(&store, "A", 1, 0).await.unwrap();
-    release(&store, "A", &first).await.unwrap();
-    server.freeze();
-    assert_eq!(answer(&store, "A", 2).await, Err(LeaseRefusal::Unknown));
-    assert_eq!(answer(&store, "B", 1).await, Err(LeaseRefusal::StoreDown), "it is not even asked");
-    server.thaw();
-    until("the store is found", || !store.is_away()).await;
-    let granted = answer(&store, "A", 2).await.unwrap();
-    assert_eq!(granted.token().serial, first.token().serial + 1, "granted once, while nobody heard it");
-    assert_eq!(answer(&store, "B", 1).await, Err(held_by("A", 1)));
+    let (server, store) = on_redis(calm()).await;
+    let brief = LeaseStore::redis(&server.url(), Timing::default(), ANSWER_MAX).unwrap();
+    let mut granted = acquire(&store, "A", 1, 0).await.unwrap();
+    for nonce in 2.. {
+        release(&store, "A", &granted).await.unwrap();
+        until("the store is found", || !brief.is_away()).await;
+        server.freeze();
+        // From here on nothing but the clock decides, and it goes on by itself.
+        tokio::time::pause();
+        let asked_at = tokio::time::Instant::now();
+        let told = acquire(&brief, "A", nonce, 0).await;
+        assert!(asked_at.elapsed() <= KNOWN_DOWN, "known after {:?}", asked_at.elapsed());
+        let other = acquire(&brief, "B", nonce, 0).await;
+        assert_eq!(other, Err(LeaseRefusal::StoreDown), "it is not even asked");
+        tokio::time::resume();
+        server.thaw();
+        let before = granted.token().serial;
+        granted = answer(&store, "A", nonce).await.unwrap();
+        assert_eq!(granted.token().serial, before + 1, "granted once, while nobody heard it");
+        // It may have found out by itself before it was asked.
+        if told == Err(LeaseRefusal::Unknown) {
+            break;
+        }
+        assert_eq!(told, Err(LeaseRefusal::StoreDown));
+        assert!(nonce < 20, "it was never asked");
+    }
+    until("the store is found", || !brief.is_away()).await;
+    let waits_little = Timing { wait: Millis(300), ..calm() };
+    let other = patient(&server.url(), waits_little);
+    assert_eq!(answer(&other, "B", 99).await, Err(held_by("A", 1)));
 }
 
 #[tokio::test]
 async fn a_store_that_is_used_for_something_else_is_down_and_says_so_to_nobody_as_held() {
-    let (server, store) = on_redis(Timing::default()).await;
+    let (server, store) = on_redis(calm()).await;
     server.command(&["SET", "agv:lift:control:{L1}", "of somebody else"]).await.unwrap();
     assert_eq!(answer(&store, "A", 1).await, Err(LeaseRefusal::StoreDown));
     server.command(&["DEL", "agv:lift:control:{L1}"]).await.unwrap();
@@ -80,8 +106,8 @@ async fn a_store_that_is_used_for_something_else_is_down_and_says_so_to_nobody_a
 async fn a_password_opens_the_store_and_a_wrong_one_does_not() {
     let server = RedisServer::start().await;
     let url = |password: &str| format!("redis://:{password}@{}", server.address).parse().unwrap();
-    let right = LeaseStore::redis(&url("hush"), Timing::default()).unwrap();
-    let wrong = LeaseStore::redis(&url("loud"), Timing::default()).unwrap();
+    let right = patient(&url("hush"), calm());
+    let wrong = patient(&url("loud"), calm());
     server.command(&["CONFIG", "SET", "requirepass", "hush"]).await.unwrap();
     assert_eq!(answer(&wrong, "A", 1).await, Err(LeaseRefusal::StoreDown));
     assert!(answer(&right, "A", 1).await.is_ok());
@@ -91,7 +117,7 @@ async fn a_password_opens_the_store_and_a_wrong_one_does_not() {
 /// A grant then seems to lie in the future; it is broken all the same once the longest hold has passed.
 #[tokio::test]
 async fn a_store_whose_clock_is_set_back_does_not_keep_the_lift_for_a_dead_holder() {
-    let (server, store) = on_redis(Timing { hold_max: Millis(300), ..Timing::default() }).await;
+    let (server, store) = on_redis(Timing { hold_max: Millis(300), poll: Millis(250), ..calm() }).await;
     let dead = acquire(&store, "A", 1, 0).await.unwrap();
     server.command(&["HSET", "agv:lift:control:{L1}", "since", "99999999999999"]).await.unwrap();
     assert!(acquire(&store, "B", 1, 0).await.unwrap().token() > dead.token());
@@ -100,18 +126,11 @@ async fn a_store_whose_clock_is_set_back_does_not_keep_the_lift_for_a_dead_holde
 /// With the poll off, nothing but its wake-up tells a waiter that its turn has come.
 #[tokio::test]
 async fn no_wake_up_is_lost_in_a_thousand_hand_overs_between_processes() {
-    let still = Millis::seconds(60);
-    let timing = Timing {
-        ttl: Millis::seconds(300),
-        hold_max: still,
-        poll: still,
-        claim: still,
-        wait: still,
-        ..Timing::default()
-    };
+    let still = Millis::seconds(600);
+    let timing = Timing { ttl: still, hold_max: still, poll: still, claim: still, wait: still, ..calm() };
     let (server, one) = on_redis(timing).await;
     // Another client is to Redis what another process is.
-    let two = LeaseStore::redis(&server.url(), timing).unwrap();
+    let two = patient(&server.url(), timing);
     let turns = |store: LeaseStore, who: &'static str| async move {
         for nonce in 1..=250 {
             let lease =
@@ -127,7 +146,7 @@ async fn no_wake_up_is_lost_in_a_thousand_hand_overs_between_processes() {
             turns(two.clone(), "D")
         )
     };
-    timeout(PATIENCE, all).await.expect("a wake-up was lost");
+    timeout(HAND_OVERS_BOUND, all).await.expect("a wake-up was lost");
     let serial = server.command(&["GET", "agv:lift:control:{L1}:serial"]).await.unwrap();
     assert_eq!(redis::from_redis_value::<u64>(serial).unwrap(), 1000, "one serial for each grant");
 }
@@ -135,7 +154,7 @@ async fn no_wake_up_is_lost_in_a_thousand_hand_overs_between_processes() {
 /// The connection for wake-ups is cut again and again: the poll serves, and it is built anew.
 #[tokio::test]
 async fn waiters_are_served_without_wake_ups() {
-    let (server, store) = on_redis(Timing::default()).await;
+    let (server, store) = on_redis(Timing { poll: Millis(250), ..calm() }).await;
     for nonce in 1..=5 {
         let lease = acquire(&store, "A", nonce, 0).await.unwrap();
         let (next, ()) = tokio::join!(acquire(&store, "B", nonce, 0), async {

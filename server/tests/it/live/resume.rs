@@ -11,14 +11,18 @@ use super::Browser;
 use crate::web::{Control, Web, alarm, at, lift, nth_task, peer, vehicle};
 
 /// What a page shows, and how it goes on after its connection is lost.
-struct Page {
-    shown: Snapshot,
+pub(crate) struct Page {
+    pub(crate) shown: Snapshot,
     site: String,
 }
 
 impl Page {
     async fn open(web: &Web) -> (Self, Browser) {
-        let mut browser = Browser::open(web, "").await;
+        Self::begin(Browser::open(web, "").await).await
+    }
+
+    /// Shows what comes first.
+    pub(crate) async fn begin(mut browser: Browser) -> (Self, Browser) {
         match (browser.frame().await, browser.frame().await) {
             (Some(Frame::Hello(hello)), Some(Frame::Snapshot(shown))) => {
                 (Self { shown: *shown, site: hello.site.unwrap() }, browser)
@@ -70,11 +74,16 @@ impl Page {
     /// Takes frames until the page holds the ledger up to `sequence`.
     async fn until(&mut self, browser: &mut Browser, sequence: u64) {
         while self.shown.sequence < LedgerSequence(sequence) {
-            match browser.frame().await.expect("the stream goes on") {
-                Frame::Delta(delta) => self.apply(&delta),
-                Frame::Tick(tick) => self.shown.sequence = tick.sequence,
-                other @ (Frame::Hello(_) | Frame::Snapshot(_)) => panic!("{other:?}"),
-            }
+            self.step(browser).await;
+        }
+    }
+
+    /// Takes one frame.
+    pub(crate) async fn step(&mut self, browser: &mut Browser) {
+        match browser.frame().await.expect("the stream goes on") {
+            Frame::Delta(delta) => self.apply(&delta),
+            Frame::Tick(tick) => self.shown.sequence = tick.sequence,
+            other @ (Frame::Hello(_) | Frame::Snapshot(_)) => panic!("{other:?}"),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use sqlx::PgPool;
 
 use crate::brokers::Mosquitto;
 use crate::postgres::Postgres;
-use crate::processes::{Process, START_BOUND, free_port, state_of, tail, wait};
+use crate::processes::{Process, START_BOUND, free_port, get, state_of, tail, wait};
 use crate::stores::RedisServer;
 
 /// The processes of a hall. Nodes are counted from 0, which is A.
@@ -154,6 +155,11 @@ impl Hall {
         NodeId::try_new(["A", "B"][idx]).unwrap()
     }
 
+    /// Where a node serves.
+    pub(super) fn address(&self, idx: usize) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.nodes[idx].port))
+    }
+
     pub(super) fn start_node(&mut self, idx: usize) {
         let (name, listen) = (self.node(idx), format!("127.0.0.1:{}", self.nodes[idx].port));
         let (ledger, leases) = (self.postgres.url(&self.database), self.leases.text_url());
@@ -168,9 +174,14 @@ impl Hall {
         self.nodes[idx].process = None;
     }
 
+    /// Its process, to be ended by whoever takes it.
+    pub(super) fn take_node(&mut self, idx: usize) -> Process {
+        self.nodes[idx].process.take().unwrap()
+    }
+
     /// Asks it to stop, and waits until it has.
     pub(super) async fn stop_node(&mut self, idx: usize) {
-        let process = self.nodes[idx].process.take().unwrap();
+        let process = self.take_node(idx);
         process.terminate();
         let ended = process.ended().await;
         assert!(ended.success(), "{ended}\n{}", self.logs());
@@ -194,6 +205,11 @@ impl Hall {
         fits: impl Fn(&Value) -> bool,
     ) -> Value {
         wait(self.nodes[idx].port, path, bound, || self.logs(), fits).await
+    }
+
+    /// Reads at a node once. None when it does not answer.
+    pub(super) async fn look(&self, idx: usize, path: &str) -> Option<Value> {
+        get(self.nodes[idx].port, path).await
     }
 
     /// Asks one node once. None when it does not answer, or not with 202.

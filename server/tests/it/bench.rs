@@ -1,0 +1,44 @@
+//! `hoistway bench` on a few orders: that it measures and tells, and not how fast anything is.
+
+use std::process::{Command, Stdio};
+
+use crate::postgres::Postgres;
+
+/// Whether a line is `before`, a number, `between`, a number, and `after`.
+fn tells(line: &str, before: &str, between: &str, after: &str) -> bool {
+    let Some((rate, times)) = line.strip_prefix(before).and_then(|it| it.split_once(between)) else {
+        return false;
+    };
+    let Some(times) = times.strip_suffix(after) else { return false };
+    rate.trim().parse::<u32>().is_ok() && times.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+#[tokio::test]
+async fn orders_are_measured_beside_bare_commits_on_either_database() {
+    let server = Postgres::shared().await;
+    let postgres = server.url(&server.create().await);
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let own: &[&str] = &["--data", data];
+    for (database, place) in [("SQLite", own), ("PostgreSQL", &["--ledger", &postgres])] {
+        let output = Command::new(env!("CARGO_BIN_EXE_hoistway"))
+            .args(["bench", "orders", "--count", "20"])
+            .args(place)
+            .env_remove("HOISTWAY_BENCH_LEDGER")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let why = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{why}");
+        let lines: Vec<&str> = said.lines().collect();
+        let [bare, one, many] = lines[..] else { panic!("three lines are told: {why}") };
+        assert!(bare.starts_with(&format!("{database}: bare insert and commit ")), "{why}");
+        assert!(tells(one, &format!("{database}: orders,  1 in flight "), " a second, ", " × bare"), "{why}");
+        assert!(
+            tells(many, &format!("{database}: orders, 64 in flight "), " a second, ", " × bare"),
+            "{why}"
+        );
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what it wrote is removed");
+}
