@@ -52,6 +52,14 @@ impl Reach {
         self.failures().next().map(|it| it.reason.as_str())
     }
 
+    /// Of a ledger that is away.
+    #[cfg(test)]
+    pub(crate) fn lost() -> Self {
+        let mut reach = Self::default();
+        reach.failed(Side::Writes, "the line is cut".to_owned());
+        reach
+    }
+
     fn failures(&self) -> impl Iterator<Item = &Failing> {
         let counting = self.failing.iter().filter(|(side, it)| it.n_failures >= side.failures_min());
         counting.map(|(_, it)| it)

@@ -285,3 +285,53 @@ async fn attend(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proposal(batch: u64) -> Proposal {
+        Proposal { batch: BatchId(batch), records: vec![], guards: vec![] }
+    }
+
+    fn refused(batch: u64) -> Event {
+        Event::AppendFailed { batch: BatchId(batch), reason: "the line is cut".to_owned() }
+    }
+
+    #[test]
+    fn nothing_is_proposed_to_a_ledger_that_is_known_to_be_away() {
+        let (reach, watched) = watch::channel(Reach::default());
+        let (proposals, mut queue) = mpsc::channel(4);
+        let (words, gone, fatal) = (watch::Sender::new(None), CancellationToken::new(), Arc::default());
+        let road = LedgerRoad { proposals, words, reach: watched, gone, fatal };
+        assert_eq!(road.append(BatchId(1), vec![], vec![]), Ok(()));
+        reach.send_replace(Reach::lost());
+        assert_eq!(road.append(BatchId(2), vec![], vec![]), Err(refused(2)));
+        assert_eq!(queue.try_recv().map(|it| it.batch), Ok(BatchId(1)));
+        assert!(queue.try_recv().is_err());
+    }
+
+    /// The worker waits for an answer that does not come. What was proposed before anybody knew is refused once it is
+    /// known, and goes to the ledger otherwise.
+    #[tokio::test]
+    async fn what_waits_behind_a_ledger_that_is_away_is_refused() {
+        let (reach, watched) = watch::channel(Reach::default());
+        let (events, mut told) = mpsc::channel(4);
+        let (proposals, mut queue) = mpsc::channel(4);
+        let refuser = Refuser { events, reach: watched };
+        proposals.send(proposal(1)).await.unwrap();
+        refuser.beside(&mut queue, tokio::task::yield_now()).await;
+        assert_eq!(queue.len(), 1, "it is not away");
+        let known = async {
+            reach.send_replace(Reach::lost());
+            let first = told.recv().await;
+            proposals.send(proposal(2)).await.unwrap();
+            [first, told.recv().await]
+        };
+        let beside = refuser.beside(&mut queue, std::future::pending());
+        let both = tokio::time::timeout(std::time::Duration::from_secs(60), async {
+            tokio::select! { told = known => told, () = beside => unreachable!() }
+        });
+        assert_eq!(both.await.expect("they are refused"), [Some(refused(1)), Some(refused(2))]);
+    }
+}
