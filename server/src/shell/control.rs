@@ -265,7 +265,7 @@ impl Running {
         while let Some(effect) = self.machine.poll_effect() {
             match effect {
                 Effect::Append { batch, records, guards } => {
-                    refused.extend(self.ledger.append(batch, records, guards).err());
+                    refused.extend(self.ledger.append(batch, records, guards));
                 }
                 Effect::Attend { run, beat } => self.ledger.attend(run, beat),
                 Effect::Left => drop(self.over.get_or_insert(Over::Left)),

@@ -61,23 +61,17 @@ impl LedgerRoad {
         Self { proposals, words, reach, gone, fatal }
     }
 
-    /// Brings a proposal to the ledger.
-    ///
-    /// # Errors
-    /// The ledger is known to be away: nothing was proposed, and the event tells the machine so.
-    pub(super) fn append(
-        &self,
-        batch: BatchId,
-        records: Vec<Record>,
-        guards: Vec<Guard>,
-    ) -> Result<(), Event> {
+    /// Brings a proposal to the ledger. If that is known to be away nothing is proposed, and the event that tells the
+    /// machine so is returned.
+    #[must_use]
+    pub(super) fn append(&self, batch: BatchId, records: Vec<Record>, guards: Vec<Guard>) -> Option<Event> {
         if let Some(reason) = self.reach.borrow().away() {
-            return Err(Event::AppendFailed { batch, reason: reason.to_owned() });
+            return Some(Event::AppendFailed { batch, reason: reason.to_owned() });
         }
         if self.proposals.try_send(Proposal { batch, records, guards }).is_err() {
             note(&self.fatal, "more proposals wait for the ledger than it can ever have in flight");
         }
-        Ok(())
+        None
     }
 
     /// Whether the ledger is there.
@@ -304,9 +298,9 @@ mod tests {
         let (proposals, mut queue) = mpsc::channel(4);
         let (words, gone, fatal) = (watch::Sender::new(None), CancellationToken::new(), Arc::default());
         let road = LedgerRoad { proposals, words, reach: watched, gone, fatal };
-        assert_eq!(road.append(BatchId(1), vec![], vec![]), Ok(()));
+        assert_eq!(road.append(BatchId(1), vec![], vec![]), None);
         reach.send_replace(Reach::lost());
-        assert_eq!(road.append(BatchId(2), vec![], vec![]), Err(refused(2)));
+        assert_eq!(road.append(BatchId(2), vec![], vec![]), Some(refused(2)));
         assert_eq!(queue.try_recv().map(|it| it.batch), Ok(BatchId(1)));
         assert!(queue.try_recv().is_err());
     }
