@@ -12,6 +12,7 @@ mod follow;
 mod group;
 mod port;
 mod postgres;
+mod reach;
 mod read;
 mod rows;
 mod sqlite;
@@ -34,9 +35,11 @@ use crate::store::{self, Database};
 
 use self::port::Port;
 use self::postgres::PostgresPort;
+use self::reach::{Side, Watched};
 use self::sqlite::SqlitePort;
 
 pub use chain::{GENESIS, Hash, hex};
+pub use reach::Reach;
 pub use verify::{BrokenAt, Verified, VerifyError};
 
 /// Of which kind of run a ledger is. A ledger never holds entries of both.
@@ -98,12 +101,6 @@ pub enum JournalError {
     /// The database refused: nothing was stored.
     #[error("the database did not store it: {0}")]
     Storage(String),
-    /// The database cannot say whether the last transaction holds. Nothing is appended any more: a restart reads
-    /// what is true.
-    #[error(
-        "the database does not tell whether an append was stored ({0}); restart this node once the disk is well"
-    )]
-    Uncertain(String),
     /// A stored entry is not understood by this version.
     #[error("entry {sequence} cannot be read: {reason}; a newer version may have written it")]
     Unreadable {
@@ -130,6 +127,7 @@ pub struct Journal {
     database: Database,
     proposals: mpsc::Sender<group::Proposal>,
     moved: watch::Receiver<LedgerSequence>,
+    reach: Arc<Watched>,
     _follower: Arc<DropGuard>,
 }
 
@@ -166,22 +164,22 @@ impl Journal {
         rows::rebuild(&mut port, &database).await?;
         let (proposals, queue) = mpsc::channel(QUEUE_MAX);
         let (raised, moved) = watch::channel(LedgerSequence(verified.entries));
-        let stop = CancellationToken::new();
-        tokio::spawn(follow::run(database.clone(), raised.clone(), stop.clone()));
-        let writer = tokio::spawn(writer::run(port, runs, queue, raised));
+        let (reach, stop) = (Arc::new(Watched::default()), CancellationToken::new());
+        tokio::spawn(follow::run(database.clone(), raised.clone(), reach.clone(), stop.clone()));
+        let writer = tokio::spawn(writer::run(port, runs, queue, raised, reach.clone()));
         let follower = Arc::new(stop.drop_guard());
-        Ok((Self { database, proposals, moved, _follower: follower }, writer))
+        Ok((Self { database, proposals, moved, reach, _follower: follower }, writer))
     }
 
     /// Makes records durable together, if all guards hold then, and returns them as stored. `at` is kept to the
     /// microsecond. The rows that the records move (see [`kernel::ledger::step`]) move with them.
     ///
-    /// On PostgreSQL the answer takes three seconds at most, but for a proposal whose commit was under way when the
-    /// server vanished: it is answered once it is known what became of it, after a minute at most.
+    /// On PostgreSQL the answer takes three seconds at most, and comes at once while the ledger is known to be away. But
+    /// a proposal whose commit was under way when the server vanished is answered once it is known what became of it,
+    /// however long that takes.
     ///
     /// # Errors
-    /// Nothing was stored, and the error says why: [`JournalError::Conflict`] when a guard does not hold. Only
-    /// [`JournalError::Uncertain`] leaves open whether it was stored.
+    /// Nothing was stored, and the error says why: [`JournalError::Conflict`] when a guard does not hold.
     pub async fn append(
         &self,
         node: NodeId,
@@ -204,6 +202,11 @@ impl Journal {
         self.moved.clone()
     }
 
+    /// Whether the database answers, as all see it who ask. A change is told within a few seconds.
+    pub fn reach(&self) -> watch::Receiver<Reach> {
+        self.reach.watch()
+    }
+
     /// Entries after a sequence, in order, at most `limit` and at most [`READ_MAX`].
     ///
     /// # Errors
@@ -213,7 +216,14 @@ impl Journal {
         sequence: LedgerSequence,
         limit: u32,
     ) -> Result<Vec<Entry>, JournalError> {
-        read::entries_after(&self.database, sequence, limit).await
+        let read = read::entries_after(&self.database, sequence, limit).await;
+        match &read {
+            Err(error @ (JournalError::Away(_) | JournalError::Storage(_))) => {
+                self.reach.failed(Side::Entries, error);
+            }
+            Ok(_) | Err(_) => self.reach.answered(Side::Entries),
+        }
+        read
     }
 
     /// Where the chain ends.
@@ -229,7 +239,11 @@ impl Journal {
     /// # Errors
     /// The database cannot be written.
     pub async fn attend(&self, presence: &Presence) -> Result<(), JournalError> {
-        read::attend(&self.database, presence).await
+        let told = read::attend(&self.database, presence).await;
+        if let Err(JournalError::Away(_)) = &told {
+            self.reach.doubt();
+        }
+        told
     }
 
     /// The last word of every node that ever told, by name.

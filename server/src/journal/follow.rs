@@ -1,5 +1,6 @@
 //! Where the ledger stands, as soon as it is known: what other processes append is seen, too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::ids::LedgerSequence;
@@ -8,6 +9,7 @@ use sqlx::postgres::PgListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::reach::{Side, Watched};
 use super::{JournalError, read, storage};
 use crate::store::Database;
 
@@ -26,18 +28,20 @@ pub(super) fn raise(moved: &watch::Sender<LedgerSequence>, to: LedgerSequence) {
 }
 
 /// Follows the ledger until `stop`, through every absence of its database.
-pub(super) async fn run(database: Database, moved: watch::Sender<LedgerSequence>, stop: CancellationToken) {
+pub(super) async fn run(
+    database: Database,
+    moved: watch::Sender<LedgerSequence>,
+    reach: Arc<Watched>,
+    stop: CancellationToken,
+) {
     let following = async {
-        let mut was_away = false;
         loop {
             // A new connection after each absence: the old one may be dead without knowing it.
             let hears = CancellationToken::new();
             let _silenced = hears.clone().drop_guard();
             listen(&database, &moved, &hears);
-            let Err(error) = poll(&database, &moved, &mut was_away).await;
-            if !std::mem::replace(&mut was_away, true) {
-                tracing::warn!("the ledger is away: {error}");
-            }
+            let Err(error) = poll(&database, &moved, &reach).await;
+            reach.failed(Side::Head, &error);
             tokio::time::sleep(POLL_PERIOD).await;
         }
     };
@@ -48,14 +52,18 @@ pub(super) async fn run(database: Database, moved: watch::Sender<LedgerSequence>
 async fn poll(
     database: &Database,
     moved: &watch::Sender<LedgerSequence>,
-    was_away: &mut bool,
+    reach: &Watched,
 ) -> Result<std::convert::Infallible, JournalError> {
     loop {
         let head = read::head(database).await?;
-        if std::mem::take(was_away) {
-            tracing::info!("the ledger is back");
-        }
+        reach.answered(Side::Head);
         raise(moved, head.sequence);
+        if reach.is_failing(Side::Entries) {
+            match read::stored_after(database, head.sequence.0.saturating_sub(1), 1).await {
+                Ok(_) => reach.answered(Side::Entries),
+                Err(error) => reach.failed(Side::Entries, &error),
+            }
+        }
         tokio::time::sleep(POLL_PERIOD).await;
     }
 }

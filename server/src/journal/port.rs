@@ -17,9 +17,7 @@ pub(super) struct Patience {
     pub(super) store: Duration,
     /// For the answer to a commit. After it the writer asks what became of it.
     pub(super) commit: Duration,
-    /// For learning what became of a commit.
-    pub(super) settle: Duration,
-    /// Between two questions what became of it.
+    /// Between two questions what became of it, or whether the database is there again.
     pub(super) pause: Duration,
 }
 

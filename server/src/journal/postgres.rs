@@ -20,8 +20,6 @@ use crate::store::postgres;
 /// Together with the wait for the commit three seconds: whoever proposed wants to be told that the ledger is away.
 const STORE_DEADLINE: Duration = Duration::from_secs(2);
 const COMMIT_PATIENCE: Duration = Duration::from_secs(1);
-/// A server that was killed needs some seconds to recover, a node that is started anew needs a person or a supervisor.
-const SETTLE_DEADLINE: Duration = Duration::from_secs(60);
 /// Between two attempts to reach a server that is coming up.
 const PAUSE: Duration = Duration::from_millis(200);
 /// For one question besides the writer's; a page of entries takes tens of milliseconds.
@@ -46,7 +44,7 @@ impl PostgresPort {
 
 impl Port for PostgresPort {
     fn patience(&self) -> Patience {
-        Patience { store: STORE_DEADLINE, commit: COMMIT_PATIENCE, settle: SETTLE_DEADLINE, pause: PAUSE }
+        Patience { store: STORE_DEADLINE, commit: COMMIT_PATIENCE, pause: PAUSE }
     }
 
     async fn begin(&mut self) -> Result<Head, JournalError> {

@@ -32,7 +32,7 @@ impl SqlitePort {
 
 impl Port for SqlitePort {
     fn patience(&self) -> Patience {
-        Patience { store: COMMIT_DEADLINE, commit: COMMIT_DEADLINE, settle: COMMIT_DEADLINE, pause: PAUSE }
+        Patience { store: COMMIT_DEADLINE, commit: COMMIT_DEADLINE, pause: PAUSE }
     }
 
     async fn begin(&mut self) -> Result<Head, JournalError> {

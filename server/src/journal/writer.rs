@@ -1,12 +1,29 @@
 //! The one writer: takes proposals in order, commits them in groups, answers each. Says "not stored" only when that is
 //! certain.
 
+use std::sync::Arc;
+
 use kernel::ids::LedgerSequence;
 use tokio::sync::{mpsc, watch};
 
 use super::group::{self, Plan, Proposal};
 use super::port::Port;
+use super::reach::{Side, Watched};
 use super::{GROUP_MAX, JournalError, Runs, follow, read};
+
+/// A group of which nothing was stored.
+struct Unstored {
+    error: JournalError,
+    /// And the database is away.
+    is_away: bool,
+}
+
+impl From<JournalError> for Unstored {
+    fn from(error: JournalError) -> Self {
+        let is_away = matches!(error, JournalError::Away(_));
+        Self { error, is_away }
+    }
+}
 
 /// Runs until every journal handle is gone and the queue is empty.
 pub(super) async fn run<P: Port>(
@@ -14,17 +31,24 @@ pub(super) async fn run<P: Port>(
     runs: Runs,
     mut queue: mpsc::Receiver<Proposal>,
     moved: watch::Sender<LedgerSequence>,
+    reach: Arc<Watched>,
 ) {
-    let mut uncertain = None;
     let mut group = Vec::with_capacity(GROUP_MAX);
-    while queue.recv_many(&mut group, GROUP_MAX).await > 0 {
+    loop {
+        tokio::select! {
+            n_taken = queue.recv_many(&mut group, GROUP_MAX) => if n_taken == 0 { return },
+            () = reach.doubted() => {
+                if let Err(error) = look(&mut port).await {
+                    reach.failed(Side::Writes, &error);
+                    come_back(&mut port, &mut queue, &reach, &error).await;
+                }
+                continue;
+            }
+        }
         let proposals = std::mem::replace(&mut group, Vec::with_capacity(GROUP_MAX));
-        let outcome = match &uncertain {
-            Some(reason) => Err(JournalError::Uncertain(String::clone(reason))),
-            None => commit(&mut port, runs, &proposals, &mut queue).await,
-        };
-        match outcome {
+        match commit(&mut port, runs, &proposals, &mut queue, &reach).await {
             Ok(plan) => {
+                reach.answered(Side::Writes);
                 if let Some(last) = plan.entries.last() {
                     follow::raise(&moved, LedgerSequence(last.sequence));
                 }
@@ -32,17 +56,60 @@ pub(super) async fn run<P: Port>(
                     proposal.answer(answer);
                 }
             }
-            Err(error) => {
-                if let JournalError::Uncertain(reason) = &error {
-                    tracing::error!(%reason, "the ledger takes no more entries until a restart");
-                    uncertain = Some(reason.clone());
-                }
+            Err(Unstored { error, is_away: false }) => refuse(proposals, &error),
+            Err(Unstored { error, is_away: true }) => {
+                // First, so that whoever is refused finds it so.
+                reach.failed(Side::Writes, &error);
                 refuse(proposals, &error);
-                if matches!(error, JournalError::Away(_)) {
-                    // Who waited meanwhile need not wait as long again.
-                    refuse(std::iter::from_fn(|| queue.try_recv().ok()), &error);
-                }
+                come_back(&mut port, &mut queue, &reach, &error).await;
             }
+        }
+    }
+}
+
+/// Asks until the database gives the writer its turn again. Whoever proposes meanwhile is refused at once.
+async fn come_back<P: Port>(
+    port: &mut P,
+    queue: &mut mpsc::Receiver<Proposal>,
+    reach: &Watched,
+    error: &JournalError,
+) {
+    let pause = port.patience().pause;
+    let back = async {
+        while let Err(error) = look(port).await {
+            tracing::debug!("the ledger is still away: {error}");
+            tokio::time::sleep(pause).await;
+        }
+    };
+    if refusing(queue, error, back).await.is_some() {
+        reach.answered(Side::Writes);
+    }
+}
+
+/// Whether the database gives the writer its turn.
+async fn look<P: Port>(port: &mut P) -> Result<(), JournalError> {
+    let patience = port.patience();
+    let turn = tokio::time::timeout(patience.store, port.begin()).await;
+    // It is not used, and a failed connection is of no more use.
+    port.abandon();
+    match turn {
+        Ok(turn) => turn.map(drop),
+        Err(_) => Err(JournalError::Away(format!("no answer within {} s", patience.store.as_secs()))),
+    }
+}
+
+/// Waits for something, and refuses whoever proposes meanwhile. None when the journal was closed: nobody waits for it
+/// any more.
+async fn refusing<T>(
+    queue: &mut mpsc::Receiver<Proposal>,
+    error: &JournalError,
+    asked: impl Future<Output = T>,
+) -> Option<T> {
+    let mut asked = std::pin::pin!(asked);
+    loop {
+        tokio::select! {
+            answer = &mut asked => return Some(answer),
+            proposal = queue.recv() => proposal?.answer(Err(error.clone())),
         }
     }
 }
@@ -59,7 +126,8 @@ async fn commit<P: Port>(
     runs: Runs,
     proposals: &[Proposal],
     queue: &mut mpsc::Receiver<Proposal>,
-) -> Result<Plan, JournalError> {
+    reach: &Watched,
+) -> Result<Plan, Unstored> {
     let patience = port.patience();
     let stored = tokio::time::timeout(patience.store, store(port, runs, proposals)).await;
     let stored = stored.unwrap_or_else(|_| {
@@ -70,7 +138,7 @@ async fn commit<P: Port>(
         Err(error) => {
             // Not committed, so this undoes it.
             port.abandon();
-            return Err(error);
+            return Err(error.into());
         }
     };
     let failure = match tokio::time::timeout(patience.commit, port.commit()).await {
@@ -79,7 +147,7 @@ async fn commit<P: Port>(
         Err(_) => JournalError::Away(format!("no answer to a commit within {} s", patience.commit.as_secs())),
     };
     port.abandon();
-    settle(port, plan, failure, queue).await
+    settle(port, plan, failure, queue, reach).await
 }
 
 async fn store<P: Port>(port: &mut P, runs: Runs, proposals: &[Proposal]) -> Result<Plan, JournalError> {
@@ -90,40 +158,35 @@ async fn store<P: Port>(port: &mut P, runs: Runs, proposals: &[Proposal]) -> Res
     Ok(plan)
 }
 
-/// Finds out whether a commit that failed holds after all. Whoever proposes meanwhile is told that the ledger is away.
+/// Finds out whether a commit that failed holds after all, however long that takes: to say either without knowing
+/// would lose an order or double it. Whoever proposes meanwhile is told that the ledger is away.
 async fn settle<P: Port>(
     port: &mut P,
     plan: Plan,
     failure: JournalError,
     queue: &mut mpsc::Receiver<Proposal>,
-) -> Result<Plan, JournalError> {
+    reach: &Watched,
+) -> Result<Plan, Unstored> {
     // The hash covers all that came before, so the first entry tells it for the whole group. When there is none, the
     // conflicts stand: they were seen under the lock.
     let Some(first) = plan.entries.first() else { return Ok(plan) };
     let (sequence, hash) = (LedgerSequence(first.sequence), read::hash_from(first.hash.clone())?);
     let away = JournalError::Away(format!("it is not known yet whether the last commit holds: {failure}"));
-    let found = tokio::time::timeout(port.patience().settle, async {
-        let mut asked = std::pin::pin!(found(port, sequence));
-        loop {
-            tokio::select! {
-                found = &mut asked => return found,
-                Some(proposal) = queue.recv() => proposal.answer(Err(away.clone())),
-            }
-        }
-    });
-    match found.await {
-        Ok(Some(stored)) if stored == hash => Ok(plan),
-        Ok(_) => Err(failure),
-        Err(_) => {
-            port.abandon();
-            Err(JournalError::Uncertain(failure.to_string()))
-        }
-    }
+    let found = refusing(queue, &away, found(port, sequence, &away, reach)).await;
+    // Of a journal that was closed the next start reads what holds.
+    let Some(found) = found else { return Err(failure.into()) };
+    reach.answered(Side::Writes);
+    if found == Some(hash) { Ok(plan) } else { Err(Unstored { error: failure, is_away: false }) }
 }
 
 /// The hash that stands at a place, as soon as the database tells: under the head's lock, which whatever is still in
 /// flight has to let go of first.
-async fn found<P: Port>(port: &mut P, sequence: LedgerSequence) -> Option<super::Hash> {
+async fn found<P: Port>(
+    port: &mut P,
+    sequence: LedgerSequence,
+    away: &JournalError,
+    reach: &Watched,
+) -> Option<super::Hash> {
     let patience = port.patience();
     loop {
         let asked = tokio::time::timeout(patience.store, async {
@@ -135,9 +198,10 @@ async fn found<P: Port>(port: &mut P, sequence: LedgerSequence) -> Option<super:
         port.abandon();
         match asked {
             Ok(Ok(hash)) => return hash,
-            Ok(Err(error)) => tracing::warn!("whether a commit holds cannot be asked yet: {error}"),
-            Err(_) => tracing::warn!("whether a commit holds was not answered yet"),
+            Ok(Err(error)) => tracing::debug!("whether a commit holds cannot be asked yet: {error}"),
+            Err(_) => tracing::debug!("whether a commit holds was not answered yet"),
         }
+        reach.failed(Side::Writes, away);
         tokio::time::sleep(patience.pause).await;
     }
 }

@@ -10,6 +10,7 @@ use kernel::ids::{Generation, NodeId, TaskId};
 use kernel::ledger::{Conflict, Guard, Row, Rows};
 use kernel::wire::ledger::Record;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use super::super::group::Answer;
 use super::super::port::Patience;
@@ -26,6 +27,8 @@ enum Fault {
     /// And nothing is answered from then on.
     HoldsAndHangs,
     IsLost,
+    /// And nothing is answered from then on.
+    IsLostAndHangs,
 }
 
 struct Disk {
@@ -33,6 +36,7 @@ struct Disk {
     rows: Rows,
     commit: Fault,
     begin: Fault,
+    n_begun: u32,
 }
 
 #[derive(Clone)]
@@ -44,12 +48,17 @@ struct Fake {
 
 impl Port for Fake {
     fn patience(&self) -> Patience {
-        let (step, settle) = (Duration::from_millis(20), Duration::from_millis(200));
-        Patience { store: step, commit: step, settle, pause: Duration::from_millis(1) }
+        let step = Duration::from_millis(20);
+        Patience { store: step, commit: step, pause: Duration::from_millis(1) }
     }
 
     async fn begin(&mut self) -> Result<Head, JournalError> {
-        if self.disk.lock().unwrap().begin == Fault::Hangs {
+        let hangs = {
+            let mut disk = self.disk.lock().unwrap();
+            disk.n_begun += 1;
+            disk.begin == Fault::Hangs
+        };
+        if hangs {
             return pending().await;
         }
         let disk = self.disk.lock().unwrap();
@@ -76,19 +85,19 @@ impl Port for Fake {
 
     async fn commit(&mut self) -> Result<(), JournalError> {
         let fault = std::mem::replace(&mut self.disk.lock().unwrap().commit, Fault::None);
-        if fault != Fault::IsLost {
+        if !matches!(fault, Fault::IsLost | Fault::IsLostAndHangs) {
             let mut disk = self.disk.lock().unwrap();
             disk.stored.append(&mut self.pending);
             disk.rows =
                 disk.rows.iter().map(|(row, n)| (row.clone(), n)).chain(self.moved.drain(..)).collect();
         }
-        if fault == Fault::HoldsAndHangs {
+        if matches!(fault, Fault::HoldsAndHangs | Fault::IsLostAndHangs) {
             self.disk.lock().unwrap().begin = Fault::Hangs;
         }
         match fault {
             Fault::None => Ok(()),
             Fault::Hangs => pending().await,
-            Fault::HoldsWithoutAnswer | Fault::HoldsAndHangs | Fault::IsLost => {
+            Fault::HoldsWithoutAnswer | Fault::HoldsAndHangs | Fault::IsLost | Fault::IsLostAndHangs => {
                 Err(JournalError::Away("the line is cut".to_owned()))
             }
         }
@@ -103,18 +112,29 @@ struct Bench {
     disk: Arc<Mutex<Disk>>,
     queue: mpsc::Sender<Proposal>,
     moved: watch::Receiver<LedgerSequence>,
+    reach: Arc<Watched>,
+    writer: JoinHandle<()>,
 }
+
+/// A writer that takes up its work again, or ends, does so long before.
+const BOUND: Duration = Duration::from_secs(60);
 
 impl Bench {
     fn start() -> Self {
-        let disk =
-            Disk { stored: Vec::new(), rows: Rows::default(), commit: Fault::None, begin: Fault::None };
+        let disk = Disk {
+            stored: Vec::new(),
+            rows: Rows::default(),
+            commit: Fault::None,
+            begin: Fault::None,
+            n_begun: 0,
+        };
         let disk = Arc::new(Mutex::new(disk));
         let (queue, proposals) = mpsc::channel(GROUP_MAX);
         let (raised, moved) = watch::channel(LedgerSequence(0));
         let port = Fake { disk: disk.clone(), pending: Vec::new(), moved: Vec::new() };
-        tokio::spawn(run(port, Runs::Ordinary, proposals, raised));
-        Self { disk, queue, moved }
+        let reach = Arc::new(Watched::default());
+        let writer = tokio::spawn(run(port, Runs::Ordinary, proposals, raised, reach.clone()));
+        Self { disk, queue, moved, reach, writer }
     }
 
     /// Hands in a claim of the next generation. The writer runs when the test waits, so what is handed in before that
@@ -128,6 +148,24 @@ impl Bench {
         let proposal = Proposal::new(node, DateTime::UNIX_EPOCH, vec![record], vec![guard], answer).unwrap();
         assert!(self.queue.try_send(proposal).is_ok(), "the queue has room");
         stored
+    }
+
+    /// Waits until the writer has asked for its turn so many times more.
+    async fn asks(&self, times: u32) {
+        let begun = || self.disk.lock().unwrap().n_begun;
+        let enough = begun() + times;
+        let asked = async {
+            while begun() < enough {
+                tokio::time::sleep(Duration::from_millis(1)).await
+            }
+        };
+        tokio::time::timeout(BOUND, asked).await.expect("the writer goes on asking");
+    }
+
+    async fn is_told(&self, away: bool) {
+        let mut reach = self.reach.watch();
+        let told = tokio::time::timeout(BOUND, reach.wait_for(|it| it.away().is_some() == away)).await;
+        assert!(told.is_ok(), "nobody tells that away is {away}");
     }
 
     fn stored(&self) -> usize {
@@ -164,19 +202,38 @@ async fn a_commit_without_an_answer_is_looked_for() {
     }
 }
 
+/// Asked more often than any bound of the writer could allow for.
 #[tokio::test(start_paused = true)]
-async fn what_cannot_even_be_asked_is_uncertain_and_the_writer_stops() {
-    let bench = Bench::start();
-    bench.disk.lock().unwrap().commit = Fault::HoldsAndHangs;
-    let first = bench.claim(1);
-    tokio::task::yield_now().await;
-    // Who comes while it is asked is not kept waiting.
-    let second = bench.claim(1);
-    assert!(matches!(second.await.unwrap(), Err(JournalError::Away(_))));
-    assert!(matches!(first.await.unwrap(), Err(JournalError::Uncertain(_))));
-    bench.disk.lock().unwrap().begin = Fault::None;
-    assert!(matches!(bench.claim(2).await.unwrap(), Err(JournalError::Uncertain(_))));
-    assert_eq!(bench.stored(), 1);
+async fn what_cannot_even_be_asked_is_asked_until_it_is_known() {
+    for (fault, holds) in [(Fault::HoldsAndHangs, true), (Fault::IsLostAndHangs, false)] {
+        let bench = Bench::start();
+        bench.disk.lock().unwrap().commit = fault;
+        let mut first = bench.claim(1);
+        bench.is_told(true).await;
+        bench.asks(20).await;
+        // Who comes while it is asked is not kept waiting.
+        let second = bench.claim(1);
+        assert!(matches!(second.await.unwrap(), Err(JournalError::Away(_))));
+        assert!(first.try_recv().is_err(), "nothing is said before it is known");
+        bench.disk.lock().unwrap().begin = Fault::None;
+        let told = first.await.unwrap();
+        assert_eq!(told.is_ok(), holds, "{told:?}");
+        bench.is_told(false).await;
+        let next = bench.claim(if holds { 2 } else { 1 }).await.unwrap();
+        assert!(next.is_ok(), "{next:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_journal_waits_for_no_answer_that_nobody_wants() {
+    for (commit, begin) in [(Fault::HoldsAndHangs, Fault::None), (Fault::None, Fault::Hangs)] {
+        let bench = Bench::start();
+        (bench.disk.lock().unwrap().commit, bench.disk.lock().unwrap().begin) = (commit, begin);
+        let answer = bench.claim(1);
+        bench.is_told(true).await;
+        drop((bench.queue, answer));
+        tokio::time::timeout(BOUND, bench.writer).await.expect("the writer ends").unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,6 +241,23 @@ async fn a_database_that_hangs_before_the_commit_has_stored_nothing() {
     let bench = Bench::start();
     bench.disk.lock().unwrap().begin = Fault::Hangs;
     assert!(matches!(bench.claim(1).await.unwrap(), Err(JournalError::Away(_))));
+    // While it is away it is asked again and again, and nobody is kept waiting.
+    bench.asks(3).await;
+    assert!(matches!(bench.claim(1).await.unwrap(), Err(JournalError::Away(_))));
     bench.disk.lock().unwrap().begin = Fault::None;
+    bench.is_told(false).await;
+    assert!(bench.claim(1).await.unwrap().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_doubt_makes_the_writer_look() {
+    let bench = Bench::start();
+    bench.disk.lock().unwrap().begin = Fault::Hangs;
+    bench.reach.doubt();
+    bench.is_told(true).await;
+    bench.disk.lock().unwrap().begin = Fault::None;
+    bench.is_told(false).await;
+    bench.reach.doubt();
+    bench.asks(1).await;
     assert!(bench.claim(1).await.unwrap().is_ok());
 }

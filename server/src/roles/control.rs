@@ -33,6 +33,8 @@ use crate::store::address::{LedgerAddress, LedgerUrl};
 pub const LEDGER_FILE: &str = "hoistway.db";
 /// Messages from the broker that wait for the loop: two seconds' worth of a fleet of 500 and its gateways.
 const INCOMING_MAX: usize = 8192;
+/// A server that is away does not say farewell.
+const CLOSE_BOUND: Duration = Duration::from_secs(2);
 /// The report's figure for the field: 20 to 40 s; a wired node needs no more than the lower one.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
@@ -255,7 +257,9 @@ impl Opened {
     async fn close(self) -> anyhow::Result<()> {
         drop(self.journal);
         self.writer.await.context("the ledger's writer ended badly")?;
-        self.database.close().await;
+        if tokio::time::timeout(CLOSE_BOUND, self.database.close()).await.is_err() {
+            tracing::warn!("the ledger's database does not let go; its connections end with the process");
+        }
         Ok(())
     }
 }

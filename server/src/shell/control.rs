@@ -4,6 +4,7 @@
 //! as events. The machine itself sends nothing before the ledger has it.
 
 mod ledger;
+mod stop;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,13 +16,15 @@ use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::plant::Plant;
 use kernel::time::Mono;
 use kernel::wire::gateway::GatewayCommand;
+use kernel::wire::live::Change;
+use kernel::wire::view::NodeView;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock;
 use crate::drill::Levers;
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalError};
 use crate::lease::LeaseStore;
 use crate::live::hub::Hub;
 use crate::messaging::topics::{GatewayRoad, Topic};
@@ -36,8 +39,10 @@ const ANSWERS_MAX: usize = 16_384;
 /// Messages that wait for the broker's worker. When it is full the message is dropped: a command's redelivery is due
 /// by its own deadline, a beat is followed by the next.
 const OUTGOING_MAX: usize = 1024;
-/// At a stop, what was proposed is waited for so long. A group commit takes tens of milliseconds.
-const STOP_BOUND: Duration = Duration::from_secs(5);
+/// A start waits so long for its turn at the ledger. What an earlier process has left there takes seconds at most.
+const TURN_BOUND: Duration = Duration::from_secs(60);
+/// Between two attempts to get it.
+const TURN_PAUSE: Duration = Duration::from_millis(250);
 /// Kinds of messages that are logged when they cannot be understood; further kinds are counted only.
 const REJECTIONS_LOGGED_MAX: usize = 256;
 /// Entries read at once when the ledger is taken in.
@@ -93,6 +98,8 @@ struct Running {
     tasks: TaskTracker,
     waiting: BTreeMap<RequestId, Answers>,
     withdrawing: BTreeMap<RequestId, Withdrawn>,
+    /// The node as the machine shows it.
+    view: Option<NodeView>,
     n_requests: u64,
     rejected: BTreeSet<(String, String)>,
 }
@@ -101,10 +108,12 @@ impl ControlShell {
     /// Takes in the ledger, then runs until `stop`. Everything that was accepted is durable when it returns.
     ///
     /// # Errors
-    /// The ledger cannot be read, does not fit, or has left open whether it stored something: only a new start from
-    /// what it holds tells.
+    /// The ledger cannot be read, or does not fit.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let machine = restore(&self).await?;
+        let machine = tokio::select! {
+            restored = restore(&self) => restored?,
+            () = stop.cancelled() => return Ok(()),
+        };
         let (events, answers) = mpsc::channel(ANSWERS_MAX);
         let tasks = TaskTracker::new();
         let (outgoing, to_send) = mpsc::channel(OUTGOING_MAX);
@@ -128,9 +137,12 @@ impl ControlShell {
             tasks: tasks.clone(),
             waiting: BTreeMap::new(),
             withdrawing: BTreeMap::new(),
+            view: None,
             n_requests: 0,
             rejected: BTreeSet::new(),
         };
+        // A run that is killed leaves no worker behind that waits for a ledger which is away.
+        let _killed = running.ledger.gone().drop_guard();
         running.machine.start(clock::now());
         running.perform();
         let mut answers = answers;
@@ -140,16 +152,11 @@ impl ControlShell {
             ended => ended,
         };
         // Who was promised an answer gets it: the requests' mailbox is closed by now, so no more come.
-        if tokio::time::timeout(STOP_BOUND, running.answer_waiting(&mut answers)).await.is_err() {
-            tracing::warn!("{} requests are left without an answer", running.waiting.len());
-        }
+        running.answer_waiting(&mut answers).await;
+        let (reach, gone) = (running.ledger.reach(), running.ledger.gone());
         drop(running);
         drop(answers);
-        tasks.close();
-        if tokio::time::timeout(STOP_BOUND, tasks.wait()).await.is_err() {
-            tracing::warn!("the ledger and the broker did not finish within {} s", STOP_BOUND.as_secs());
-            sender.abort();
-        }
+        stop::finish(&tasks, reach, &gone, &sender).await;
         ended
     }
 }
@@ -162,6 +169,7 @@ impl Running {
         answers: &mut mpsc::Receiver<Event>,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
+        let mut reach = self.ledger.reach();
         loop {
             if let Some(levers) = self.levers.clone() {
                 tokio::select! {
@@ -179,6 +187,7 @@ impl Running {
                 }
                 Some(message) = incoming.recv() => self.hear(message),
                 Some(request) = requests.recv() => self.ask(request),
+                Ok(()) = reach.changed() => self.show_reach(),
                 () = tokio::time::sleep(wait) => {
                     self.machine.handle_timeout(clock::now());
                     self.perform();
@@ -193,29 +202,6 @@ impl Running {
                 Some(Over::Left) => return Ok(()),
                 None => {}
             }
-        }
-    }
-
-    /// Hands the node's tasks over: says in the ledger that its run is over.
-    async fn leave(&mut self, answers: &mut mpsc::Receiver<Event>) -> anyhow::Result<()> {
-        self.handle(Event::StopRequested);
-        let left = async {
-            while self.over.is_none() {
-                let Some(event) = answers.recv().await else { return };
-                self.handle(event);
-            }
-        };
-        if tokio::time::timeout(STOP_BOUND, left).await.is_err() {
-            tracing::warn!("the ledger does not answer: the other nodes will find this one silent");
-        }
-        self.ledger.check()
-    }
-
-    /// Takes what the ledger still brings until every request has its answer.
-    async fn answer_waiting(&mut self, answers: &mut mpsc::Receiver<Event>) {
-        while !self.waiting.is_empty() {
-            let Some(event) = answers.recv().await else { return };
-            self.handle(event);
         }
     }
 
@@ -275,10 +261,12 @@ impl Running {
     }
 
     fn perform(&mut self) {
-        let mut changes = Vec::new();
+        let (mut changes, mut refused) = (Vec::new(), Vec::new());
         while let Some(effect) = self.machine.poll_effect() {
             match effect {
-                Effect::Append { batch, records, guards } => self.ledger.append(batch, records, guards),
+                Effect::Append { batch, records, guards } => {
+                    refused.extend(self.ledger.append(batch, records, guards));
+                }
                 Effect::Attend { run, beat } => self.ledger.attend(run, beat),
                 Effect::Left => drop(self.over.get_or_insert(Over::Left)),
                 Effect::Superseded => self.over = Some(Over::Superseded),
@@ -313,10 +301,31 @@ impl Running {
                     let topic = Topic::ControlBeat(self.node.clone());
                     self.send(&topic, beat, Road::Fast);
                 }
-                Effect::Show(change) => changes.push(change),
+                Effect::Show(change) => changes.push(self.within_reach(change)),
             }
         }
         self.hub.show_at(self.machine.book().sequence, changes);
+        // After a refusal the machine proposes nothing for a while, so this ends.
+        for event in refused {
+            self.handle(event);
+        }
+    }
+
+    /// The machine learns by its proposals alone that the ledger is away, and tries again after a while. It is shown as
+    /// what it is all the time.
+    fn within_reach(&mut self, change: Change) -> Change {
+        let Change::Node(view) = change else { return change };
+        self.view = Some(view.clone());
+        let there = self.ledger.reach().borrow().away().is_none();
+        Change::Node(NodeView { ledger_writable: view.ledger_writable && there, ..view })
+    }
+
+    /// The ledger went away or came back.
+    fn show_reach(&mut self) {
+        if let Some(view) = self.view.clone() {
+            let change = self.within_reach(Change::Node(view));
+            self.hub.show_at(self.machine.book().sequence, vec![change]);
+        }
     }
 
     fn acquire_lease(&self, lift: LiftId, nonce: LeaseNonce, epoch: u32, floor: u64) {
@@ -361,6 +370,7 @@ impl Running {
 /// Reads the whole ledger into a new machine.
 async fn restore(shell: &ControlShell) -> anyhow::Result<Control> {
     let ControlShell { journal, node, plant, levers, hub, .. } = shell;
+    wait_for_turn(journal, node).await.context("the ledger does not take this node")?;
     let config = NodeConfig { node: node.clone(), drill: levers.is_some() };
     let mut machine = Control::new(config, plant.clone());
     let mut after = LedgerSequence::default();
@@ -384,6 +394,21 @@ async fn restore(shell: &ControlShell) -> anyhow::Result<Control> {
     let run = machine.book().run_of(node) + 1;
     tracing::info!(entries = after.0, run, "the ledger is taken in");
     Ok(machine)
+}
+
+/// Waits until nothing is on its way to the ledger any more that an earlier process of this name may have left there:
+/// an empty proposal has its turn after it. A start that came to stand only now would be taken for that of another
+/// process.
+async fn wait_for_turn(journal: &Journal, node: &NodeId) -> anyhow::Result<()> {
+    let give_up = tokio::time::Instant::now() + TURN_BOUND;
+    while let Err(error) = journal.append(node.clone(), clock::now().wall, vec![], vec![]).await {
+        if error == JournalError::Closed || tokio::time::Instant::now() >= give_up {
+            return Err(error.into());
+        }
+        tracing::debug!("the ledger does not give this node its turn yet: {error}");
+        tokio::time::sleep(TURN_PAUSE).await;
+    }
+    Ok(())
 }
 
 async fn send_all(link: Link, mut outgoing: mpsc::Receiver<Publish>) {

@@ -4,6 +4,8 @@ mod away;
 mod contract;
 mod file;
 mod node;
+mod outage;
+mod sessions;
 mod wire;
 
 use std::any::Any;

@@ -5,6 +5,8 @@ mod hall;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kernel::control::{Book, NodeEnd};
 use kernel::ids::{LedgerSequence, NodeId};
@@ -15,6 +17,7 @@ use serde_json::Value;
 use self::hall::Hall;
 use crate::live::Browser;
 use crate::live::resume::Page;
+use crate::postgres::Postgres;
 use crate::processes::{RIDE_BOUND, START_BOUND, state_of};
 
 fn claims<'a>(entries: &'a [Entry], task: &'a str) -> Vec<(&'a NodeId, u64)> {
@@ -100,6 +103,34 @@ async fn an_order_is_taken_back_at_either_node() {
     let counted = hall.counted().await;
     assert_eq!(counted.len(), orders.len(), "{counted:?}");
     assert!(!counted.contains_key(&waits) && counted.values().all(|it| *it == (1, 1)), "{counted:?}");
+}
+
+/// The car is on its way with a vehicle in it when PostgreSQL goes away: it comes to its floor and the door opens. The
+/// rest waits for the ledger, and the load is moved once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ride_goes_on_while_postgresql_is_away() {
+    let postgres = Arc::new(Postgres::start().await);
+    let hall = Hall::start_on(1, postgres.clone()).await;
+    let placed = hall.place(0, "one", "P1-1", "D2-1").await.unwrap();
+    let order = placed["order"]["id"].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/tasks/{}", placed["task"].as_str().unwrap());
+    hall.wait(0, &path, RIDE_BOUND, |it| it["activity"].get("rides").is_some()).await;
+    postgres.freeze();
+    let at_its_floor = |it: &Value| {
+        let status = &it[0]["status"];
+        (&status["floor"], &status["door"]) == (&"2".into(), &"open".into())
+    };
+    for idx in [0, 1] {
+        hall.wait(idx, "/api/v1/lifts", RIDE_BOUND, at_its_floor).await;
+        assert_eq!(hall.place(idx, "two", "P1-1", "D1-1").await, None, "nothing is accepted");
+    }
+    assert_eq!(hall.counted().await[&order], (1, 0), "the load is aboard");
+    postgres.thaw();
+    hall.wait(0, &path, RIDE_BOUND, |it| state_of(it) == "completed").await;
+    let counted = hall.counted().await;
+    assert_eq!((counted.len(), counted[&order]), (1, (1, 1)), "{counted:?}");
+    let lift = hall.lift().await;
+    assert_eq!((&lift["contradictions"], &lift["vehiclesMax"]), (&0.into(), &1.into()), "{lift:#}");
 }
 
 /// Of each task what a node knows from the ledger, at each place of the ledger at which it showed something.

@@ -1,6 +1,9 @@
 //! The way to the ledger: brings proposals there in the order in which they were made, and everything that the ledger
 //! holds back in its order: what this node appended and what others did.
 //!
+//! While the ledger is known to be away a proposal is refused at once, whatever else waits for an answer: what was
+//! proposed before may have to wait for as long as the ledger is away.
+//!
 //! Also tells in the ledger that the node lives, and who else says so.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +14,11 @@ use kernel::ids::{LedgerSequence, NodeId};
 use kernel::ledger::{Guard, Presence};
 use kernel::wire::ledger::{Entry, Record};
 use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock;
-use crate::journal::{Journal, JournalError, READ_MAX};
+use crate::journal::{Journal, JournalError, READ_MAX, Reach};
 
 /// Proposals that go to the ledger together. It commits them in one transaction or few.
 const TOGETHER_MAX: usize = 64;
@@ -31,6 +35,8 @@ struct Proposal {
 pub(super) struct LedgerRoad {
     proposals: mpsc::Sender<Proposal>,
     words: watch::Sender<Option<(u64, u64)>>,
+    reach: watch::Receiver<Reach>,
+    gone: CancellationToken,
     fatal: Arc<Mutex<Option<String>>>,
 }
 
@@ -45,19 +51,37 @@ impl LedgerRoad {
     ) -> Self {
         let (proposals, queue) = mpsc::channel(PROPOSALS_MAX);
         let (words, said) = watch::channel(None);
-        let fatal = Arc::new(Mutex::new(None));
+        let (fatal, gone, reach) = (Arc::new(Mutex::new(None)), CancellationToken::new(), journal.reach());
         let (journal, node, events) = (journal.clone(), node.clone(), events.clone());
         let attending = attend(journal.clone(), node.clone(), said, events.clone());
         let worker = Worker { journal, node, events, taken_in, fatal: fatal.clone() };
-        tasks.spawn(worker.run(queue));
-        tasks.spawn(attending);
-        Self { proposals, words, fatal }
+        let refuser = Refuser { events: worker.events.clone(), reach: reach.clone() };
+        tasks.spawn(gone.clone().run_until_cancelled_owned(worker.run(queue, refuser)));
+        tasks.spawn(gone.clone().run_until_cancelled_owned(attending));
+        Self { proposals, words, reach, gone, fatal }
     }
 
-    pub(super) fn append(&self, batch: BatchId, records: Vec<Record>, guards: Vec<Guard>) {
+    /// Brings a proposal to the ledger. If that is known to be away nothing is proposed, and the event that tells the
+    /// machine so is returned.
+    #[must_use]
+    pub(super) fn append(&self, batch: BatchId, records: Vec<Record>, guards: Vec<Guard>) -> Option<Event> {
+        if let Some(reason) = self.reach.borrow().away() {
+            return Some(Event::AppendFailed { batch, reason: reason.to_owned() });
+        }
         if self.proposals.try_send(Proposal { batch, records, guards }).is_err() {
             note(&self.fatal, "more proposals wait for the ledger than it can ever have in flight");
         }
+        None
+    }
+
+    /// Whether the ledger is there.
+    pub(super) fn reach(&self) -> watch::Receiver<Reach> {
+        self.reach.clone()
+    }
+
+    /// Cancelled, nothing waits for the ledger any more: what is on its way there finds its place or does not.
+    pub(super) fn gone(&self) -> CancellationToken {
+        self.gone.clone()
     }
 
     /// The node lives. A word that the ledger has not taken when the next comes is passed over.
@@ -65,10 +89,10 @@ impl LedgerRoad {
         self.words.send_replace(Some((run, beat)));
     }
 
-    /// Whether the ledger has left something open.
+    /// Whether the machine can go on.
     ///
     /// # Errors
-    /// It has: memory and ledger may differ, so the node must start anew from the ledger.
+    /// Memory and ledger may differ: the node must start anew from the ledger.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         match self.fatal.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
             Some(reason) => {
@@ -83,6 +107,59 @@ fn note(fatal: &Mutex<Option<String>>, reason: &str) {
     fatal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| reason.to_owned());
 }
 
+/// Takes a proposal and those that wait behind it.
+fn gather(first: Proposal, queue: &mut mpsc::Receiver<Proposal>) -> Vec<Proposal> {
+    let mut together = vec![first];
+    while together.len() < TOGETHER_MAX {
+        let Ok(next) = queue.try_recv() else { break };
+        together.push(next);
+    }
+    together
+}
+
+/// Refuses what is proposed while the worker waits for a ledger that is away.
+struct Refuser {
+    events: mpsc::Sender<Event>,
+    reach: watch::Receiver<Reach>,
+}
+
+impl Refuser {
+    /// Does the work, and refuses meanwhile what comes to the queue.
+    async fn beside(&self, queue: &mut mpsc::Receiver<Proposal>, work: impl Future<Output = ()>) {
+        tokio::select! {
+            () = work => {}
+            () = self.refuse(queue) => {}
+        }
+    }
+
+    /// Never returns.
+    async fn refuse(&self, queue: &mut mpsc::Receiver<Proposal>) {
+        let mut reach = self.reach.clone();
+        loop {
+            until_away(&mut reach).await;
+            // Room first, and no waiting after a proposal was taken: this ends in the middle when the work is done.
+            let Ok(room) = self.events.reserve().await else { return std::future::pending().await };
+            tokio::select! {
+                proposal = queue.recv() => {
+                    let Some(Proposal { batch, .. }) = proposal else { return std::future::pending().await };
+                    let reason = reach.borrow().away().unwrap_or("it was away").to_owned();
+                    room.send(Event::AppendFailed { batch, reason });
+                }
+                _ = reach.changed() => {}
+            }
+        }
+    }
+}
+
+/// Waits until the ledger is known to be away.
+pub(super) async fn until_away(reach: &mut watch::Receiver<Reach>) {
+    let closed = reach.wait_for(|it| it.away().is_some()).await.is_err();
+    if closed {
+        // Nobody can tell any more.
+        std::future::pending::<()>().await;
+    }
+}
+
 struct Worker {
     journal: Journal,
     node: NodeId,
@@ -93,29 +170,25 @@ struct Worker {
 }
 
 impl Worker {
-    async fn run(mut self, mut queue: mpsc::Receiver<Proposal>) {
+    async fn run(mut self, mut queue: mpsc::Receiver<Proposal>, refuser: Refuser) {
         let mut moved = self.journal.moved();
         loop {
             tokio::select! {
-                proposal = queue.recv() => match proposal {
-                    Some(first) => self.append(first, &mut queue).await,
-                    None => return,
-                },
+                proposal = queue.recv() => {
+                    let Some(first) = proposal else { return };
+                    let together = gather(first, &mut queue);
+                    refuser.beside(&mut queue, self.append(together)).await;
+                }
                 // The sender lives as long as the journal.
                 Ok(()) = moved.changed() => {
                     let head = *moved.borrow_and_update();
-                    self.follow(head).await;
+                    refuser.beside(&mut queue, self.follow(head)).await;
                 }
             }
         }
     }
 
-    async fn append(&mut self, first: Proposal, queue: &mut mpsc::Receiver<Proposal>) {
-        let mut together = vec![first];
-        while together.len() < TOGETHER_MAX {
-            let Ok(next) = queue.try_recv() else { break };
-            together.push(next);
-        }
+    async fn append(&mut self, together: Vec<Proposal>) {
         // `join_all` polls in order, and a journal queues a proposal at its first poll: the order is kept.
         let stored = join_all(together.into_iter().map(|Proposal { batch, records, guards }| {
             let append = self.journal.append(self.node.clone(), clock::now().wall, records, guards);
@@ -138,10 +211,6 @@ impl Worker {
                 Event::Appended { batch, entries }
             }
             Err(JournalError::Conflict(conflict)) => Event::Conflicted { batch, conflict },
-            Err(JournalError::Uncertain(reason)) => {
-                note(&self.fatal, &format!("the ledger left open whether it stored an entry: {reason}"));
-                Event::AppendFailed { batch, reason: "it is not known whether it was stored".to_owned() }
-            }
             Err(error) => {
                 tracing::error!("the ledger did not take a proposal: {error}");
                 Event::AppendFailed { batch, reason: error.to_string() }
@@ -200,7 +269,7 @@ async fn attend(
         let Some((run, beat)) = *said.borrow_and_update() else { continue };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let presence = Presence { node: node.clone(), run, beat, version, at: clock::now().wall };
-        // A ledger that is away shows by what is proposed to it; who does not hear the others counts nobody as silent.
+        // Who does not hear the others counts nobody as silent.
         if journal.attend(&presence).await.is_err() {
             continue;
         }
@@ -208,5 +277,55 @@ async fn attend(
             // The loop has ended.
             let _ = events.send(Event::Peers(peers)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proposal(batch: u64) -> Proposal {
+        Proposal { batch: BatchId(batch), records: vec![], guards: vec![] }
+    }
+
+    fn refused(batch: u64) -> Event {
+        Event::AppendFailed { batch: BatchId(batch), reason: "the line is cut".to_owned() }
+    }
+
+    #[test]
+    fn nothing_is_proposed_to_a_ledger_that_is_known_to_be_away() {
+        let (reach, watched) = watch::channel(Reach::default());
+        let (proposals, mut queue) = mpsc::channel(4);
+        let (words, gone, fatal) = (watch::Sender::new(None), CancellationToken::new(), Arc::default());
+        let road = LedgerRoad { proposals, words, reach: watched, gone, fatal };
+        assert_eq!(road.append(BatchId(1), vec![], vec![]), None);
+        reach.send_replace(Reach::lost());
+        assert_eq!(road.append(BatchId(2), vec![], vec![]), Some(refused(2)));
+        assert_eq!(queue.try_recv().map(|it| it.batch), Ok(BatchId(1)));
+        assert!(queue.try_recv().is_err());
+    }
+
+    /// The worker waits for an answer that does not come. What was proposed before anybody knew is refused once it is
+    /// known, and goes to the ledger otherwise.
+    #[tokio::test]
+    async fn what_waits_behind_a_ledger_that_is_away_is_refused() {
+        let (reach, watched) = watch::channel(Reach::default());
+        let (events, mut told) = mpsc::channel(4);
+        let (proposals, mut queue) = mpsc::channel(4);
+        let refuser = Refuser { events, reach: watched };
+        proposals.send(proposal(1)).await.unwrap();
+        refuser.beside(&mut queue, tokio::task::yield_now()).await;
+        assert_eq!(queue.len(), 1, "it is not away");
+        let known = async {
+            reach.send_replace(Reach::lost());
+            let first = told.recv().await;
+            proposals.send(proposal(2)).await.unwrap();
+            [first, told.recv().await]
+        };
+        let beside = refuser.beside(&mut queue, std::future::pending());
+        let both = tokio::time::timeout(std::time::Duration::from_secs(60), async {
+            tokio::select! { told = known => told, () = beside => unreachable!() }
+        });
+        assert_eq!(both.await.expect("they are refused"), [Some(refused(1)), Some(refused(2))]);
     }
 }

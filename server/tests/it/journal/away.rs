@@ -11,7 +11,7 @@ use server::store::{Database, address::LedgerAddress};
 use sqlx::postgres::PgConnectOptions;
 
 use super::wire::{Break, Wire};
-use super::{at, node, reaches, run};
+use super::{Bench, at, node, reaches, run};
 use crate::brokers::PATIENCE;
 use crate::postgres::Postgres;
 
@@ -21,7 +21,7 @@ const ANSWERED: Duration = Duration::from_secs(60);
 /// What is appended to see that the ledger is back; no writer comes so far.
 const BACK: u64 = 1_000_000;
 
-async fn open(options: PgConnectOptions) -> Journal {
+pub(super) async fn open(options: PgConnectOptions) -> Journal {
     let database = Database::open(&LedgerAddress::Postgres(Box::new(options))).await.unwrap();
     Journal::open(database, Runs::Ordinary).await.unwrap().0
 }
@@ -80,8 +80,74 @@ async fn a_frozen_server_is_told_of_and_comes_back_by_itself() {
     assert_eq!(entries, 2, "what was refused is not stored");
 }
 
+/// Waits until all are told that the ledger is away, or that it is there.
+async fn is_told(journal: &Journal, away: bool) {
+    let mut reach = journal.reach();
+    let told = tokio::time::timeout(PATIENCE, reach.wait_for(|it| it.away().is_some() == away)).await;
+    assert!(told.is_ok(), "nobody told that away is {away}");
+}
+
+#[tokio::test]
+async fn a_journal_that_nobody_uses_tells_that_its_server_has_vanished() {
+    let mut server = Postgres::start().await;
+    let journal = open(server.options(&server.create().await)).await;
+    for _ in 0..2 {
+        is_told(&journal, false).await;
+        server.freeze();
+        is_told(&journal, true).await;
+        server.thaw();
+    }
+    is_told(&journal, false).await;
+    server.crash();
+    is_told(&journal, true).await;
+    server.restart().await;
+    is_told(&journal, false).await;
+    bounded("the append", journal.append(node(), at(), vec![run(1)], vec![])).await.unwrap();
+}
+
+/// The head can be read all the time; nobody proposes anything.
+#[tokio::test]
+async fn a_word_that_is_not_taken_makes_known_that_nothing_is() {
+    let bench = Bench::on_postgres().await;
+    let Database::Postgres(pool) = &bench.database else { panic!("this bench is on a file") };
+    let journal = bench.journal().await;
+    let unbounded = pool.connect_options().as_ref().clone();
+    let unbounded = unbounded.options([("idle_in_transaction_session_timeout", "0")]);
+    let mut holder = sqlx::ConnectOptions::connect(&unbounded).await.unwrap();
+    let held = "BEGIN; SELECT 1 FROM head FOR UPDATE; LOCK TABLE nodes IN ACCESS EXCLUSIVE MODE";
+    sqlx::raw_sql(held).execute(&mut holder).await.unwrap();
+    let word = Presence { node: node(), run: 1, beat: 1, version: "0.1".to_owned(), at: at() };
+    let told = bounded("attend", journal.attend(&word)).await;
+    assert!(matches!(told, Err(JournalError::Away(_))), "{told:?}");
+    is_told(&journal, true).await;
+    sqlx::raw_sql("ROLLBACK").execute(&mut holder).await.unwrap();
+    is_told(&journal, false).await;
+    journal.attend(&word).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_commit_under_way_when_the_server_vanishes_is_told_of_once_it_is_back() {
+    let server = Postgres::shared().await;
+    let wire = Wire::to(server.address).await;
+    let journal = open(server.options(&server.create().await).port(wire.address.port())).await;
+    journal.append(node(), at(), vec![run(1)], vec![]).await.unwrap();
+    wire.breaks(Break::Vanishes);
+    let waits = journal.clone();
+    let first = tokio::spawn(async move { waits.append(node(), at(), vec![run(2)], vec![]).await });
+    is_told(&journal, true).await;
+    assert!(wire.has_broken(), "the danger did not arise");
+    let second = bounded("the append", journal.append(node(), at(), vec![run(3)], vec![])).await;
+    assert!(matches!(second, Err(JournalError::Away(_))), "{second:?}");
+    assert!(!first.is_finished(), "nothing is said before it is known");
+    wire.heals();
+    let told = tokio::time::timeout(PATIENCE, first).await.expect("it is known").unwrap();
+    assert_eq!(told.unwrap()[0].sequence, LedgerSequence(2));
+    comes_back(&journal).await;
+    assert_eq!(journal.verify().await.unwrap().entries, 3);
+}
+
 /// Appends as soon as the ledger takes it.
-async fn comes_back(journal: &Journal) {
+pub(super) async fn comes_back(journal: &Journal) {
     let back = async {
         while journal.append(node(), at(), vec![run(BACK)], vec![]).await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -101,10 +101,14 @@ fn site(per_floor: usize, plc: u16) -> String {
 impl Hall {
     /// Starts everything and both nodes, and waits until every vehicle takes commands.
     pub(super) async fn start(per_floor: usize) -> Self {
+        Self::start_on(per_floor, Postgres::shared().await).await
+    }
+
+    /// With the ledger on this server.
+    pub(super) async fn start_on(per_floor: usize, postgres: Arc<Postgres>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("site.toml"), site(per_floor, free_port())).unwrap();
-        let (broker, leases, postgres) =
-            tokio::join!(Mosquitto::start(), RedisServer::start(), Postgres::shared());
+        let (broker, leases) = tokio::join!(Mosquitto::start(), RedisServer::start());
         let database = postgres.create().await;
         let nodes = [0, 1].map(|_| Node { port: free_port(), process: None }).into_iter().collect();
         let plant_port = free_port();
