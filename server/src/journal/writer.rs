@@ -86,10 +86,14 @@ async fn come_back<P: Port>(
     }
 }
 
-/// Whether the database gives the writer its turn.
+/// Whether the database gives the writer its turn, and its way to the entries.
 async fn look<P: Port>(port: &mut P) -> Result<(), JournalError> {
     let patience = port.patience();
-    let turn = tokio::time::timeout(patience.store, port.begin()).await;
+    let turn = tokio::time::timeout(patience.store, async {
+        let head = port.begin().await?;
+        port.hash_of(head.sequence).await
+    });
+    let turn = turn.await;
     // It is not used, and a failed connection is of no more use.
     port.abandon();
     match turn {

@@ -87,6 +87,16 @@ impl Node {
         }
     }
 
+    /// Waits until it says that the ledger is away, although nobody orders anything.
+    async fn finds_out(&self) {
+        let deadline = Instant::now() + START_BOUND;
+        let url = format!("http://127.0.0.1:{}/readyz", self.port);
+        while reqwest::get(&url).await.unwrap().status() != 503 {
+            assert!(Instant::now() < deadline, "it does not find out\n{}", tail(&self.log()));
+            sleep(PAUSE).await;
+        }
+    }
+
     /// Waits until orders are refused because of the ledger. One that came while it was not known yet may be told that
     /// nothing is known.
     async fn refuses(&self) {
@@ -221,6 +231,7 @@ async fn a_node_that_cannot_follow_another_one_refuses_orders_meanwhile() {
     let database = server.create().await;
     let node = Node::ready(&server.url(&database)).await;
     node.takes("before").await;
+    falls_silent(&server, &database).await;
     node.signal("-STOP");
     let journal = open(server.options(&database)).await;
     let site = SiteId::try_new("small").unwrap();
@@ -229,6 +240,7 @@ async fn a_node_that_cannot_follow_another_one_refuses_orders_meanwhile() {
     let mut held = holder.begin().await.unwrap();
     sqlx::raw_sql("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE").execute(&mut *held).await.unwrap();
     node.signal("-CONT");
+    node.finds_out().await;
     node.refuses().await;
     node.stays_refusing().await;
     held.rollback().await.unwrap();
