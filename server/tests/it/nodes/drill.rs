@@ -22,8 +22,9 @@ const PER_FLOOR: usize = 24;
 const KILLS: usize = 15;
 /// Orders a minute, unless `ORDERS` says otherwise: nearly as many as the vehicles carry.
 const ORDERS: usize = 70;
-/// Open orders at most: with more, every vehicle has one, and they come to stand in the line before the lift.
-const OPEN_MAX: usize = 32;
+/// Open orders at most, half as many as vehicles: with more, no vehicle of the own floor is free, and those of the other
+/// come to stand in the line before the lift.
+const OPEN_MAX: usize = 24;
 /// Graceful stops, after the kills.
 const STOPS: usize = 10;
 /// Between a start and the next end at least, and at most so much more: no two come at one moment of what a node does.
@@ -52,11 +53,11 @@ fn asked_for(name: &str, otherwise: usize) -> usize {
         .map_or(otherwise, |it| it.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-/// The order of a number: mostly within a bay, each 41st to the other floor, since one lift carries one vehicle. These
+/// The order of a number: mostly within a bay, each 81st to the other floor, since one lift carries one vehicle. These
 /// go there and back in turn, or a floor would lose its vehicles.
 fn ends(number: usize) -> (String, String) {
     let (floor, bay) = (1 + number % 2, 1 + (number / 2) % PER_FLOOR);
-    let to = if number.is_multiple_of(41) { 3 - floor } else { floor };
+    let to = if number.is_multiple_of(81) { 3 - floor } else { floor };
     (format!("P{floor}-{bay}"), format!("D{to}-{bay}"))
 }
 
@@ -216,8 +217,9 @@ async fn drill_each_of_two_nodes_is_killed_and_stopped_again_and_again() {
     let entries = hall.entries().await;
     let [takeovers, hand_overs] = hand_overs(&entries, &ends);
     for (name, taken) in [("takeovers", &takeovers), ("hand-overs", &hand_overs)] {
-        let (median, worst) = (taken.get(taken.len() / 2), taken.last());
-        println!("{name} {}, median {median:.1?}, worst {worst:.1?}", taken.len());
+        if let (Some(median), Some(worst)) = (taken.get(taken.len() / 2), taken.last()) {
+            println!("{name} {}, median {median:.1?}, worst {worst:.1?}", taken.len());
+        }
     }
     let lift = hall.lift().await;
     println!("{} entries; lift {lift}", entries.len());
