@@ -12,7 +12,7 @@ use redis::aio::MultiplexedConnection;
 use tokio_util::sync::CancellationToken;
 
 use super::say;
-use crate::lease::{LeaseStore, RedisUrl};
+use crate::lease::{ANSWER_MAX, LeaseStore, RedisUrl};
 
 pub(super) const HELP: &str = "\
 Example:
@@ -63,7 +63,7 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     // Long lives: this machine may be slow, and nothing here dies.
     let hour = Millis::seconds(3600);
     let timing = LeaseTiming { wait: hour, poll: hour, claim: hour, ticket: hour, ..LeaseTiming::default() };
-    let store = LeaseStore::redis(&args.redis, timing)?;
+    let store = LeaseStore::redis(&args.redis, timing, ANSWER_MAX)?;
     uncontended(&store, &mut bare, args.pairs).await?;
     for waiters in [8, 64] {
         contended(&store, &mut bare, waiters, args.hand_overs).await?;
