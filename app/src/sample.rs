@@ -13,7 +13,7 @@ use kernel::plant::{Floor, Lift, LiftStop, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
-use kernel::wire::gateway::Connection;
+use kernel::wire::gateway::{Arbitration, Connection};
 use kernel::wire::live::Snapshot;
 use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
@@ -175,6 +175,8 @@ fn lift() -> LiftView {
         }),
         read_at: Some(at(0)),
         verifying: Some(CommandId::try_new("A-1-7").unwrap()),
+        arbitration: Arbitration::Lease,
+        epoch: Some(1),
         lease: None,
         session: None,
         waiting: vec![],

@@ -21,6 +21,10 @@ pub enum AlarmKind {
     LiftOutOfService,
     /// A lift moved or its door did, and nobody commanded it.
     LiftForeignCommand,
+    /// No node reaches the lease store: the gateway of a lift arbitrates.
+    LiftOnEdge,
+    /// A lift stands in error while its gateway arbitrates: nothing is sent to it before maintenance has seen it.
+    LiftNeedsMaintenance,
     /// A session holds a lift for longer than its hold limit.
     LiftHeldTooLong,
     /// One channel says in or out of the car, the other does not.
@@ -80,6 +84,8 @@ impl AlarmKind {
             Self::HandoverDisagrees | Self::LiftForeignCommand => 1,
             Self::LiftUnverified
             | Self::LiftFaulted
+            | Self::LiftOnEdge
+            | Self::LiftNeedsMaintenance
             | Self::LiftFrozen
             | Self::LiftHeldTooLong
             | Self::RecordsDisagree

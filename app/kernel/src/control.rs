@@ -9,6 +9,7 @@ mod api;
 mod book;
 mod drills;
 mod ears;
+mod edge;
 mod ledger;
 mod links;
 mod names;
@@ -31,7 +32,6 @@ use crate::safeguard::Safeguards;
 use crate::task::TaskEvent;
 use crate::time::{Millis, Mono, Now};
 use crate::timing::CONTROL_BEAT_PERIOD;
-use crate::wire::gateway::ControlBeat;
 use crate::wire::ledger::{Entry, Record};
 use crate::wire::view::LiftCommandView;
 
@@ -73,6 +73,8 @@ enum Lock {
     Task(TaskId),
     Vehicle(VehicleId),
     Lift(LiftId),
+    Arbitration(LiftId),
+    EdgeNotes,
     Alarm(AlarmId),
     Drills,
     Peer(NodeId),
@@ -109,6 +111,12 @@ pub struct Control {
     numbers: u64,
     lift_commands: u64,
     beats: u64,
+    /// As its shell found last.
+    reaches_store: Option<bool>,
+    /// The last epoch of each lift under which the store granted to this node while leases did not count.
+    stored_epochs: BTreeMap<LiftId, u32>,
+    /// What the ledger does not have yet of edge decisions, in order.
+    edge_notes: VecDeque<Record>,
     started: Mono,
     next_beat: Mono,
     next_look: Mono,
@@ -158,6 +166,9 @@ impl Control {
             numbers: 0,
             lift_commands: 0,
             beats: 0,
+            reaches_store: None,
+            stored_epochs: BTreeMap::new(),
+            edge_notes: VecDeque::new(),
             started: Mono(0),
             next_beat: Mono(0),
             next_look: Mono(0),
@@ -213,6 +224,7 @@ impl Control {
             Event::StopRequested => self.stop_requested(),
             Event::LeaseGranted { nonce, lease } => self.lease_granted(nonce, lease, now),
             Event::LeaseRefused { nonce, lift, reason } => self.lease_refused(nonce, &lift, &reason, now),
+            Event::StoreProbed { reached } => self.store_probed(reached),
             Event::Acknowledged(ack) => self.acknowledged(&ack),
             Event::Reported(report) => self.vehicle_reported(&report),
             Event::Heartbeat(heartbeat) => self.heartbeat_heard(heartbeat, now),
@@ -272,9 +284,7 @@ impl Control {
         }
         if self.next_beat <= now.mono {
             self.next_beat = now.mono + CONTROL_BEAT_PERIOD;
-            self.beats += 1;
-            let beat = ControlBeat { node: self.config.node.clone(), beat: self.beats };
-            self.effects.push_back(Effect::Beat(beat));
+            self.beat();
             if self.run > 0 {
                 self.effects.push_back(Effect::Attend { run: self.run, beat: self.beats });
             }
@@ -288,6 +298,7 @@ impl Control {
             self.drive_links(now);
             self.drive_tasks(now);
             self.drive_lifts(now);
+            self.drive_edge(now);
             self.drive_alarms(now);
             self.drive_drills(now);
         } else {

@@ -14,7 +14,7 @@ use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{LIFT_COMMAND_VALIDITY, LinkBudget};
-use crate::wire::gateway::{LiftCommand, ReadRef, SessionRef};
+use crate::wire::gateway::{Authority, LiftCommand, ReadRef, SessionRef};
 use crate::wire::vehicle::{Heartbeat, Instruction, Operation, Place, VehicleCommand, WorkState};
 
 macro_rules! namers {
@@ -151,8 +151,7 @@ pub(crate) fn lift_command(
         floor: floor(to),
         holder: node("A"),
         sequence: 1,
-        token: FencingToken { epoch: 1, serial: 1 },
-        nonce: LeaseNonce(1),
+        authority: Authority::Lease { token: FencingToken { epoch: 1, serial: 1 }, nonce: LeaseNonce(1) },
         session: SessionRef {
             session: session("S-1"),
             generation: Generation(1),
@@ -164,6 +163,14 @@ pub(crate) fn lift_command(
         read,
         expects: seen.expectation(),
         valid_for_ms: LIFT_COMMAND_VALIDITY,
+    }
+}
+
+/// Rank and request of a command by a lease.
+pub(crate) fn lease_of(command: &mut LiftCommand) -> (&mut FencingToken, &mut LeaseNonce) {
+    match &mut command.authority {
+        Authority::Lease { token, nonce } => (token, nonce),
+        Authority::Edge { .. } => panic!("{} has no lease", command.id),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod admission;
 mod channel;
+mod edge;
 mod marks;
 #[cfg(test)]
 mod tests;
@@ -18,12 +19,16 @@ use crate::plant::Plant;
 use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Mono, Now};
 use crate::timing::LIFT_POLL_PERIOD;
-use crate::wire::gateway::{GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, Outcome, Verdict};
+use crate::wire::gateway::{
+    ControlBeat, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, Outcome, Verdict,
+};
 use crate::wire::vehicle::VehicleCommand;
 
 use self::channel::Channel;
+use self::edge::Nodes;
 
 pub use self::admission::{View, admit};
+pub use self::edge::{Car, LiftState, SessionRank, admits};
 pub use self::marks::{CLAIMS_MAX, InFlight, LiftMarks, Marks, OUTCOMES_MAX};
 
 /// What happens to a gateway.
@@ -31,6 +36,8 @@ pub use self::marks::{CLAIMS_MAX, InFlight, LiftMarks, Marks, OUTCOMES_MAX};
 pub enum Event {
     /// Control sent a command.
     Commanded(Box<GatewayCommand>),
+    /// A node says that it lives, and whether it reaches the lease store.
+    Beat(ControlBeat),
     /// A lift was read.
     Read {
         /// Which.
@@ -119,6 +126,7 @@ pub struct Gateway {
     marks: Marks,
     channels: BTreeMap<LiftId, Channel>,
     vehicles: BTreeSet<VehicleId>,
+    nodes: Nodes,
     messages: u64,
     messages_rejected: u64,
     next_status: Mono,
@@ -145,6 +153,7 @@ impl Gateway {
             marks,
             channels,
             vehicles,
+            nodes: Nodes::default(),
             messages: 0,
             messages_rejected: 0,
             next_status: now.mono,
@@ -170,6 +179,7 @@ impl Gateway {
                 GatewayCommand::Lift(command) => self.lift_commanded(command, now),
                 GatewayCommand::Vehicle(command) => self.vehicle_commanded(command),
             },
+            Event::Beat(beat) => self.beat_heard(&beat, now),
             Event::Read { lift, status } => self.with_channel(&lift, |channel| channel.read(status, now)),
             Event::ReadFailed { lift, reason } => {
                 self.with_channel(&lift, |channel| channel.read_failed(&reason));
@@ -209,6 +219,7 @@ impl Gateway {
 
     /// Moves each lift on as far as it goes, then tells the state when it is due.
     fn step(&mut self, now: Now) {
+        self.arbitrate(now);
         let lifts: Vec<LiftId> = self.channels.keys().cloned().collect();
         for lift in lifts {
             self.advance(&lift, now);
@@ -217,9 +228,8 @@ impl Gateway {
             self.next_status = now.mono + LIFT_POLL_PERIOD;
             self.messages += 1;
             let boot = self.marks.boot;
-            let marks = |lift: &LiftId| {
-                self.marks.lifts.get(lift).map_or_else(Default::default, |it| (it.epoch, it.token))
-            };
+            let fresh = LiftMarks::default();
+            let marks = |lift: &LiftId| self.marks.lifts.get(lift).unwrap_or(&fresh);
             let lifts = self.channels.iter().map(|(id, it)| it.reading(boot, marks(id), now)).collect();
             let (message, messages_rejected) = (self.messages, self.messages_rejected);
             let status = GatewayStatus { gateway: self.id.clone(), boot, message, messages_rejected, lifts };

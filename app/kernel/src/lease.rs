@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::ids::{LiftId, NodeId};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LIFT_ACK_DEADLINE};
+use crate::wire::gateway::Authority;
 
 pub use self::table::{LeaseAnswer, LeaseRequest, LeaseTable, LeaseTiming, WAITERS_MAX, Woken};
 
@@ -144,13 +145,8 @@ impl SendPermit {
         &self.lift
     }
 
-    /// Rank that the command carries.
-    pub fn token(&self) -> FencingToken {
-        self.token
-    }
-
-    /// Whose request it was: equal ranks of two holders are told apart by it.
-    pub fn nonce(&self) -> LeaseNonce {
-        self.nonce
+    /// What the command carries: its rank, and whose request it was.
+    pub fn authority(&self) -> Authority {
+        Authority::Lease { token: self.token, nonce: self.nonce }
     }
 }

@@ -140,6 +140,8 @@ pub fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
         | Record::AlarmRaised { .. }
         | Record::AlarmCleared { .. }
         | Record::DifferenceFound { .. }
+        | Record::ArbitrationChanged { .. }
+        | Record::EdgeDecided { .. }
         | Record::DrillStarted { .. }
         | Record::DrillEnded { .. } => return None,
     })

@@ -42,6 +42,14 @@ pub enum Safeguard {
     FrozenRegisters,
     /// Gateway and control: nothing is sent to a lift that does not serve vehicles (A16).
     VehicleMode,
+    /// Gateway: while no node reaches the lease store it arbitrates by itself (A14).
+    EdgeArbitration,
+    /// Gateway: a node alone in the dark is no outage of the lease store (A15).
+    EdgeEntry,
+    /// Gateway: a command counts under the arbitration and epoch that it was made for alone (A15).
+    EdgeFence,
+    /// Gateway: edge arbitration decides by lift state, command, session and occupancy (A14).
+    EdgeTable,
     /// Every machine: spans run on a clock that nobody sets (A5). The kernel is given that clock; the lab takes it away.
     SteadyClock,
     /// Control: in or out of the car is what sensor and vehicle both say (B4).
@@ -64,7 +72,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -83,6 +91,10 @@ impl Safeguard {
         Self::BootCounter,
         Self::FrozenRegisters,
         Self::VehicleMode,
+        Self::EdgeArbitration,
+        Self::EdgeEntry,
+        Self::EdgeFence,
+        Self::EdgeTable,
         Self::SteadyClock,
         Self::TwoChannels,
         Self::OneSession,
@@ -113,6 +125,10 @@ impl Safeguard {
             Self::BootCounter => "boot-counter",
             Self::FrozenRegisters => "frozen-registers",
             Self::VehicleMode => "vehicle-mode",
+            Self::EdgeArbitration => "edge-arbitration",
+            Self::EdgeEntry => "edge-entry",
+            Self::EdgeFence => "edge-fence",
+            Self::EdgeTable => "edge-table",
             Self::SteadyClock => "steady-clock",
             Self::TwoChannels => "two-channels",
             Self::OneSession => "one-session",

@@ -90,12 +90,23 @@ pub const PLC_SETTLE: Millis = Millis(1000);
 /// A heartbeat register that stands still this long means a frozen PLC (A16).
 pub const PLC_FROZEN: Millis = Millis::seconds(1);
 
+/// The epoch that every lift begins with.
+pub const EPOCH_FIRST: u32 = 1;
+
 /// Life of a control lease without renewal (A2).
 pub const LEASE_TTL: Millis = Millis::seconds(30);
 /// Longest a lease is held for one command: a wait for a fresh read, then the acknowledgement (A3).
 pub const LEASE_HOLD_MAX: Millis = Millis::seconds(6);
 /// How long a request waits for its turn before it is refused with the holder (A2).
 pub const LEASE_WAIT: Millis = Millis::seconds(2);
+
+/// A node that was not heard for so long does not count as alive: three beats.
+pub const NODE_SILENT_AFTER: Millis = CONTROL_BEAT_PERIOD.times(CONTROL_BEATS_MISSED_MAX);
+/// No node reached the lease store for so long: the gateway arbitrates (A15). Every lease that was granted before has
+/// ended by then.
+pub const STORE_OUTAGE: Millis = LEASE_TTL;
+/// A node has reached the lease store for so long without a break: the gateway gives arbitration back (A15).
+pub const STORE_STEADY: Millis = Millis::seconds(10);
 
 /// From "lift ready" or an open door until both channels must agree that the vehicle is in or out.
 pub const HANDOVER_MARGIN: Millis = Millis::seconds(20);

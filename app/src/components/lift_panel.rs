@@ -2,7 +2,7 @@
 
 use kernel::ids::LiftId;
 use kernel::lease::FencingToken;
-use kernel::wire::gateway::Verdict;
+use kernel::wire::gateway::{Arbitration, Verdict};
 use kernel::wire::view::{LiftCommandView, LiftView, SessionView};
 use leptos::prelude::*;
 
@@ -87,9 +87,14 @@ fn facts(screen: Screen, view: &LiftView) -> impl IntoView + use<> {
         <dt>{locale.read()}</dt>
         <dd>{age.map_or_else(String::new, |age| locale.age(&age))}</dd>
         <dt>{locale.control()}</dt>
-        <dd>{match lease {
-            Some((holder, rest)) => view! { <strong>{holder}</strong> " · " {rest} }.into_any(),
-            None => view! { <span class="quiet">{locale.free()}</span> }.into_any(),
+        <dd>{match (view.arbitration, lease) {
+            (Arbitration::Edge | Arbitration::Returning, _) => {
+                let epoch = view.epoch.unwrap_or_default();
+                let text = format!("{} · {epoch}", locale.edge_arbitration());
+                view! { <span class="alert p2">{text}</span> }.into_any()
+            }
+            (Arbitration::Lease, Some((holder, rest))) => view! { <strong>{holder}</strong> " · " {rest} }.into_any(),
+            (Arbitration::Lease, None) => view! { <span class="quiet">{locale.free()}</span> }.into_any(),
         }}</dd>
         <dt>{locale.session()}</dt>
         <dd>{match &view.session {
@@ -160,7 +165,7 @@ fn commands_table(screen: Screen, commands: &[LiftCommandView]) -> AnyView {
                 <td class="figure-left">{screen.clock.exact_time_of_day(command.at)}</td>
                 <td>
                     <strong>{command.issuer.to_string()}</strong>
-                    {format!(" {}", rank(command.token))}
+                    {format!(" {}", command.token.map_or_else(|| locale.edge_arbitration().to_owned(), rank))}
                 </td>
                 <td>{format!("{} · {}", locale.lift_action(command.action), command.floor)}</td>
                 <td>{answer(locale, command)}</td>

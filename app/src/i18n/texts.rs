@@ -68,6 +68,7 @@ texts! {
     free: "无人持有", "nobody holds it";
     no_session: "无", "nobody rides";
     token: "令牌", "token";
+    edge_arbitration: "边缘仲裁", "edge arbitration";
     read: "读取于", "Read";
     not_read_yet: "尚未读到", "not read yet";
     verifying: "待校验", "verifying";

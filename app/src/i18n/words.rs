@@ -169,6 +169,7 @@ impl Locale {
     fn gateway_refusal(self, reason: &GatewayRefusal) -> &'static str {
         match reason {
             GatewayRefusal::StaleToken => self.pick("令牌已旧", "old token"),
+            GatewayRefusal::WrongArbitration => self.pick("仲裁方式已变", "other arbitration"),
             GatewayRefusal::StaleSession => self.pick("乘梯已旧", "old ride"),
             GatewayRefusal::CarOccupied => self.pick("轿厢内可能有车", "car may be occupied"),
             GatewayRefusal::StaleClaim => self.pick("任务归属已旧", "old claim"),
@@ -193,6 +194,8 @@ impl Locale {
             AlarmKind::LiftForeignCommand => {
                 self.pick("电梯被外来指令驱动", "Lift moved by a foreign command")
             }
+            AlarmKind::LiftOnEdge => self.pick("电梯由网关边缘仲裁", "Lift under edge arbitration"),
+            AlarmKind::LiftNeedsMaintenance => self.pick("电梯需检修", "Lift needs maintenance"),
             AlarmKind::LiftHeldTooLong => self.pick("电梯占用超时", "Lift held too long"),
             AlarmKind::HandoverDisagrees => {
                 self.pick("进出轿厢两路不一致", "In or out of the car: channels differ")

@@ -1,5 +1,6 @@
 //! Checkers: they watch a world from outside and believe nobody. Each holds one promise and has a name.
 
+mod arbiter;
 mod commands;
 mod orders;
 mod owners;
@@ -16,12 +17,13 @@ use kernel::lease::{FencingToken, LeaseRequest};
 use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::Mono;
-use kernel::wire::gateway::{LiftCommand, Outcome};
+use kernel::wire::gateway::{Arbitration, ControlBeat, LiftCommand, Outcome};
 use kernel::wire::ledger::Entry;
 use kernel::wire::live::Change;
 use kernel::wire::vehicle::VehicleCommand;
 
 use crate::plant::SimPlant;
+use arbiter::ArbiterWatch;
 use commands::LiftWatch;
 use orders::LineWatch;
 pub(crate) use orders::handled;
@@ -62,6 +64,9 @@ pub enum Checker {
     NobodyOvertaken,
     /// A lift is one ride's at a time, and nobody's before its car is empty (B1).
     OneRide,
+    /// A lift has one arbiter: its gateway while no node reaches the lease store, else that; and what is written was
+    /// decided under it (A14, A15).
+    OneArbiter,
     /// An idempotency key makes one order, a claim's generation is one node's, a vehicle has one open task (C16).
     OneOwner,
 }
@@ -85,6 +90,7 @@ impl Checker {
             Self::DeltasEqualState => "deltas_equal_state",
             Self::NobodyOvertaken => "nobody_overtaken",
             Self::OneRide => "one_ride",
+            Self::OneArbiter => "one_arbiter",
             Self::OneOwner => "one_owner",
         }
     }
@@ -118,6 +124,7 @@ pub struct Checkers {
     vehicles: BTreeMap<VehicleId, VehicleWatch>,
     line: LineWatch,
     owners: OwnerWatch,
+    arbiters: ArbiterWatch,
     screens: BTreeMap<usize, Screen>,
     violations: Vec<Violation>,
 }
@@ -130,6 +137,7 @@ impl Checkers {
             vehicles: plant.vehicles.keys().map(|id| (id.clone(), VehicleWatch::default())).collect(),
             line: LineWatch::default(),
             owners: OwnerWatch::default(),
+            arbiters: ArbiterWatch::default(),
             screens: BTreeMap::new(),
             violations: Vec::new(),
             plant: plant.clone(),
@@ -182,9 +190,28 @@ impl Checkers {
         lift: &LiftId,
         block: CommandBlock,
         command: Option<&CommandId>,
+        arbitration: (Arbitration, u32),
     ) {
-        let found = self.lifts.get_mut(lift).map(|it| it.writes(now, block, command)).unwrap_or_default();
+        let watch = self.lifts.get_mut(lift);
+        let found = watch.map(|it| it.writes(now, block, command, arbitration)).unwrap_or_default();
         self.report_all(now, found);
+    }
+
+    /// A gateway was handed a beat.
+    pub(crate) fn beat_heard(&mut self, now: Mono, gateway: &GatewayId, beat: &ControlBeat) {
+        self.arbiters.heard(now, gateway, beat);
+    }
+
+    /// What a gateway has made durable says who arbitrates at a lift.
+    pub(crate) fn arbitrates(
+        &mut self,
+        now: Mono,
+        gateway: &GatewayId,
+        lift: &LiftId,
+        arbitration: (Arbitration, u32),
+    ) {
+        let found = self.arbiters.stands(now, gateway, lift, arbitration);
+        self.report_all(now, found.map(|detail| (Checker::OneArbiter, detail)));
     }
 
     /// A block reaches a PLC.

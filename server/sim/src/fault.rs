@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kernel::ids::{GatewayId, LiftId, NodeId};
+use kernel::ids::{FloorId, GatewayId, LiftId, NodeId};
 use kernel::time::Millis;
 
 use crate::plant::PlantTrouble;
@@ -93,6 +93,14 @@ pub enum FaultKind {
         /// For so long.
         for_ms: Millis,
     },
+    /// A program that takes part without a place in the ledger calls a lift, for a ride that it makes up: as well formed
+    /// as any command by edge arbitration.
+    StrayCall {
+        /// Which.
+        lift: LiftId,
+        /// Where to.
+        floor: FloorId,
+    },
     /// The connection between a gateway and a PLC suffers.
     PlcLink {
         /// Whose PLC.
@@ -155,6 +163,8 @@ pub enum Road {
     VehicleState,
     /// Control beats to vehicles.
     Beat,
+    /// Control beats to gateways.
+    GatewayBeat,
     /// Requests to the lease store, and its answers.
     Store,
     /// Proposals to the ledger, and what comes back. It only suffers delays: a node's shell asks until it knows whether

@@ -7,6 +7,7 @@
 mod config;
 mod coverage;
 mod deliver;
+mod edge;
 mod faults;
 mod fuse;
 mod leases;
@@ -172,7 +173,7 @@ impl World {
         for id in self.config.plant.gateways.clone() {
             let clock = self.draw_clock(steady);
             let (marks, fuse) = (Marks::default(), Fuse::default());
-            self.gateways.push(GatewayMachine { id, clock, marks, gateway: None, life: 0, fuse });
+            self.gateways.push(GatewayMachine { id, clock, marks, told: None, gateway: None, life: 0, fuse });
             self.start_gateway(self.gateways.len() - 1);
         }
     }

@@ -146,12 +146,20 @@ pub fn decode_for_gateway(
     topic: &str,
     payload: &[u8],
 ) -> Result<gateway::Event, Rejected> {
-    let Topic::Gateway(addressee, GatewayRoad::Command) = parse(plant, topic)? else {
-        return Err(Rejected::new(topic, "nothing for a gateway arrives here"));
-    };
-    same(topic, id, &addressee)?;
-    let command: GatewayCommand = decode(topic, payload)?;
-    Ok(gateway::Event::Commanded(Box::new(command)))
+    match parse(plant, topic)? {
+        Topic::Gateway(addressee, GatewayRoad::Command) => {
+            same(topic, id, &addressee)?;
+            let command: GatewayCommand = decode(topic, payload)?;
+            Ok(gateway::Event::Commanded(Box::new(command)))
+        }
+        Topic::ControlBeat(node) => {
+            let beat: ControlBeat = decode(topic, payload)?;
+            same(topic, &node, &beat.node).map(|()| gateway::Event::Beat(beat))
+        }
+        Topic::Gateway(_, GatewayRoad::Outcome | GatewayRoad::Status) | Topic::Vehicle(..) => {
+            Err(Rejected::new(topic, "nothing for a gateway arrives here"))
+        }
+    }
 }
 
 /// What a vehicle can be sent.

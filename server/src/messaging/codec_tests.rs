@@ -85,8 +85,15 @@ fn what_is_not_taken_says_why() {
 }
 
 #[test]
-fn a_gateway_takes_its_own_commands_only() {
+fn a_gateway_takes_its_own_commands_and_every_nodes_beats() {
     let id = GatewayId::try_new("G1").unwrap();
+    let node = kernel::ids::NodeId::try_new("A").unwrap();
+    let beat = ControlBeat { node, beat: 7, reaches_store: Some(false), epochs: Vec::new() };
+    let payload = encode(beat.clone(), DateTime::UNIX_EPOCH).unwrap();
+    let taken = decode_for_gateway(&plant(), &id, "hoistway/v1/small/control/A/beat", &payload);
+    assert_eq!(taken, Ok(gateway::Event::Beat(beat)));
+    let foreign = decode_for_gateway(&plant(), &id, "hoistway/v1/small/control/B/beat", &payload);
+    assert_eq!(foreign.unwrap_err().reason, "the topic names B, the message A");
     let rows = [
         ("gateway/G1/status", "nothing for a gateway arrives here"),
         ("gateway/G1/command", "it is not JSON: EOF while parsing a value at line 1 column 0"),
@@ -102,7 +109,7 @@ fn a_gateway_takes_its_own_commands_only() {
 fn a_vehicle_takes_its_own_commands_and_beats() {
     let (site, id) = (SiteId::try_new("small").unwrap(), VehicleId::try_new("V01").unwrap());
     let node = kernel::ids::NodeId::try_new("A").unwrap();
-    let beat = ControlBeat { node, beat: 7 };
+    let beat = ControlBeat { node, beat: 7, reaches_store: Some(true), epochs: Vec::new() };
     let payload = encode(beat.clone(), DateTime::UNIX_EPOCH).unwrap();
     let taken = decode_for_vehicle(&site, &id, "hoistway/v1/small/control/A/beat", &payload);
     assert_eq!(taken, Ok(ForVehicle::Beat(beat)));

@@ -301,6 +301,12 @@ impl Running {
                     let topic = Topic::ControlBeat(self.node.clone());
                     self.send(&topic, beat, Road::Fast);
                 }
+                Effect::ProbeStore => {
+                    let reached = !self.leases.is_away();
+                    if let Err(error) = self.events.try_send(Event::StoreProbed { reached }) {
+                        tracing::warn!("what the lease store answered was dropped: {error}");
+                    }
+                }
                 Effect::Show(change) => changes.push(self.within_reach(change)),
             }
         }

@@ -25,7 +25,7 @@ use crate::drill::roads::Roads;
 use crate::fieldbus::modbus::{self, Bus, BusLift, Patience};
 use crate::fieldbus::profile::Profile;
 use crate::messaging::codec::{decode_for_gateway, encode};
-use crate::messaging::topics::{GatewayRoad, Topic, VehicleRoad};
+use crate::messaging::topics::{GatewayRoad, Topic, VehicleRoad, every_control_beat};
 use crate::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, connect};
 
 /// Reads and results that wait for the loop. A hundred lifts read five times a second fill it in half a second;
@@ -123,7 +123,10 @@ pub async fn start(
         session_expiry: Duration::ZERO,
         will: None,
         keep_alive: Duration::from_secs(20),
-        subscriptions: vec![Subscription { filter: commands, reliable: true }],
+        subscriptions: vec![
+            Subscription { filter: commands, reliable: true },
+            Subscription { filter: every_control_beat(&plant.site), reliable: false },
+        ],
         incoming_bound: COMMANDS_MAX,
     };
     let (link, incoming) = connect(link_options, outbox);

@@ -9,8 +9,8 @@ use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::LiftAction;
 use kernel::time::Millis;
 use kernel::wire::gateway::{
-    Connection, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, SessionRef,
-    Verdict,
+    Authority, Connection, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome,
+    SessionRef, Verdict,
 };
 use kernel::wire::vehicle::{Instruction, VehicleCommand};
 use server::messaging::codec::{ForVehicle, decode, decode_for_vehicle, encode};
@@ -150,8 +150,10 @@ impl Hall {
             floor: status.floor.clone(),
             holder: NodeId::try_new("A").unwrap(),
             sequence: serial,
-            token: FencingToken { epoch: reading.epoch, serial },
-            nonce: LeaseNonce(serial),
+            authority: Authority::Lease {
+                token: FencingToken { epoch: reading.epoch, serial },
+                nonce: LeaseNonce(serial),
+            },
             session: SessionRef {
                 session: SessionId::try_new("S1").unwrap(),
                 generation: Generation(1),

@@ -316,7 +316,12 @@ impl Voice {
         loop {
             tokio::select! {
                 _ = beat.tick() => {
-                    let body = kernel::wire::gateway::ControlBeat { node: node.clone(), beat: 1 };
+                    let body = kernel::wire::gateway::ControlBeat {
+                        node: node.clone(),
+                        beat: 1,
+                        reaches_store: None,
+                        epochs: Vec::new(),
+                    };
                     let topic = Topic::ControlBeat(node.clone()).to_text(&self.plant.site);
                     let payload = codec::encode(&body, Utc::now()).expect("it fits");
                     self.link.publish(Publish { topic, payload, road: Road::Fast, retain: false }).await.expect("taken");

@@ -18,7 +18,7 @@ use kernel::plant::{Floor, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
-use kernel::wire::gateway::Connection;
+use kernel::wire::gateway::{Arbitration, Connection};
 use kernel::wire::live::Change;
 use kernel::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder};
 use kernel::wire::vehicle::{Place, WorkState};
@@ -245,6 +245,8 @@ pub(crate) fn lift(gateway_hearing: Hearing) -> LiftView {
         status: None,
         read_at: None,
         verifying: None,
+        arbitration: Arbitration::Lease,
+        epoch: Some(1),
         lease: None,
         session: None,
         waiting: vec![],

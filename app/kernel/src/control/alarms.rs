@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::alarm::{Alarm, AlarmKind, Subject};
+use crate::gateway::LiftState;
 use crate::ids::AlarmId;
 use crate::lift::LiftMode;
 use crate::task::{SuspendCause, TaskState};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{HANDOVER_MARGIN, LIFT_READ_AGE_MAX, SILENCE_LIMIT, hold_limit};
-use crate::wire::gateway::{Connection, Outcome, Verdict};
+use crate::wire::gateway::{Arbitration, Connection, Outcome, Verdict};
 use crate::wire::ledger::{Record, SessionPhase};
 use crate::wire::view::Hearing;
 
@@ -124,7 +125,13 @@ impl Control {
             } else if self.is_verifying(id) {
                 add(AlarmKind::LiftUnverified, String::new());
             }
+            if reading.arbitration != Arbitration::Lease {
+                add(AlarmKind::LiftOnEdge, format!("#{}", reading.epoch));
+            }
             let Some(status) = &reading.status else { continue };
+            if reading.arbitration == Arbitration::Edge && LiftState::of(status) == LiftState::Error {
+                add(AlarmKind::LiftNeedsMaintenance, String::new());
+            }
             if status.fault != 0 {
                 add(AlarmKind::LiftFaulted, format!("#{}", status.fault));
             }

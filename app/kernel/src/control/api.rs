@@ -85,6 +85,11 @@ pub enum Event {
         /// Why.
         reason: LeaseRefusal,
     },
+    /// Whether the lease store was reached; answers [`Effect::ProbeStore`].
+    StoreProbed {
+        /// It was.
+        reached: bool,
+    },
     /// A vehicle acknowledged.
     Acknowledged(VehicleAck),
     /// A vehicle reported progress.
@@ -196,7 +201,7 @@ pub enum Effect {
         /// What.
         command: VehicleCommand,
     },
-    /// Send a command to a lift. Made from a live lease alone.
+    /// Send a command to a lift: by a live lease, or by edge arbitration where the gateway has it.
     SendLift {
         /// To whom.
         gateway: GatewayId,
@@ -205,6 +210,8 @@ pub enum Effect {
     },
     /// Say that this node lives.
     Beat(ControlBeat),
+    /// Find out whether the lease store is reached. Answered by [`Event::StoreProbed`], within a second.
+    ProbeStore,
     /// Show what changed.
     Show(Change),
 }

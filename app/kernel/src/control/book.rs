@@ -15,6 +15,7 @@ use crate::ids::{
 use crate::ledger::{Row, Rows};
 use crate::task::{ResumePoint, TaskEvent, TaskState};
 use crate::wire::drill::DrillView;
+use crate::wire::gateway::Arbitration;
 use crate::wire::ledger::{Entry, Record, SessionPhase};
 use crate::wire::rest::TransportOrder;
 use crate::wire::vehicle::{Instruction, Operation, VehicleCommand};
@@ -52,6 +53,8 @@ pub struct Book {
     pub sessions: BTreeMap<SessionId, SessionBook>,
     /// The last session generation of each lift.
     pub lift_generations: BTreeMap<LiftId, Generation>,
+    /// Who arbitrates at each lift, and under which epoch, where that ever changed.
+    pub arbitrations: BTreeMap<LiftId, (Arbitration, u32)>,
     /// The standing ones.
     pub alarms: BTreeMap<AlarmId, (Alarm, DateTime<Utc>)>,
     /// Those that stand and those that ended last, the oldest first.
@@ -280,6 +283,10 @@ impl Book {
                 Ok(vec![Touched::Alarm(alarm.clone())])
             }
             Record::DifferenceFound { task, .. } => Ok(vec![Touched::Task(task.clone())]),
+            Record::ArbitrationChanged { lift, arbitration, epoch } => {
+                Ok(self.change_arbitration(lift, *arbitration, *epoch))
+            }
+            Record::EdgeDecided { lift, .. } => Ok(vec![Touched::Lift(lift.clone())]),
             Record::DrillStarted { drill } => Ok(self.begin_drill(entry, drill)),
             Record::DrillEnded { drill, end } => self.end_drill(entry, drill, *end),
         }

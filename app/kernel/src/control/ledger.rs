@@ -75,6 +75,8 @@ impl Control {
             | Record::NodeStopped { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
+            | Record::ArbitrationChanged { .. }
+            | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }
             | Record::DrillEnded { .. } => {}
         }
@@ -124,6 +126,8 @@ impl Control {
                 | Record::AlarmRaised { .. }
                 | Record::AlarmCleared { .. }
                 | Record::DifferenceFound { .. }
+                | Record::ArbitrationChanged { .. }
+                | Record::EdgeDecided { .. }
                 | Record::DrillStarted { .. }
                 | Record::DrillEnded { .. } => {}
             }
@@ -207,7 +211,9 @@ impl Control {
             | Record::SessionRequested { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
+            | Record::ArbitrationChanged { .. }
             | Record::DifferenceFound { .. } => {}
+            Record::EdgeDecided { .. } => self.edge_recorded(record),
             Record::DrillStarted { .. } | Record::DrillEnded { .. } => self.drill_recorded(record),
         }
     }

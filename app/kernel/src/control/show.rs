@@ -231,6 +231,8 @@ impl Control {
             status: ear.and_then(|it| it.reading.status.clone()),
             read_at: ear.filter(|it| it.reading.status.is_some()).map(|it| it.read_at),
             verifying,
+            arbitration: self.arbitration(id),
+            epoch: ear.map(|it| it.reading.epoch),
             lease: self.lease_view(id, now),
             session: self.book.session_of(id).map(|it| session_view(it, limit)),
             waiting,
@@ -241,8 +243,13 @@ impl Control {
 
     fn lease_view(&self, lift: &LiftId, now: Now) -> Option<LeaseView> {
         let (lease, since) = match self.voices.get(lift)? {
-            Voice::Deciding { lease, since } | Voice::Sent { lease, since, .. } => (lease, since),
-            Voice::Quiet { .. } | Voice::Asking { .. } | Voice::Verifying { .. } => return None,
+            Voice::Deciding { lease, since } | Voice::Sent { lease: Some(lease), since, .. } => {
+                (lease, since)
+            }
+            Voice::Quiet { .. }
+            | Voice::Asking { .. }
+            | Voice::Sent { lease: None, .. }
+            | Voice::Verifying { .. } => return None,
         };
         let held = i64::try_from(now.mono.since(*since).0).unwrap_or_default();
         let since = now.wall.checked_sub_signed(chrono::TimeDelta::milliseconds(held)).unwrap_or(now.wall);

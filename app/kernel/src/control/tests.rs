@@ -4,6 +4,7 @@ mod acts;
 mod alarms;
 mod deliveries;
 mod drills;
+mod edge;
 mod house;
 mod links;
 mod nodes;
@@ -25,7 +26,7 @@ use crate::ledger::{Guard, Presence};
 use crate::lift::{DoorState, LiftStatus};
 use crate::task::TaskState;
 use crate::wire::drill::DrillView;
-use crate::wire::gateway::{Connection, LiftReading, ReadRef, Verdict};
+use crate::wire::gateway::{Arbitration, Connection, ControlBeat, LiftReading, ReadRef, Verdict};
 use crate::wire::gateway::{GatewayStatus, LiftCommand, Outcome};
 use crate::wire::ledger::SessionPhase;
 use crate::wire::live::Change;
@@ -57,6 +58,8 @@ struct Bench {
     status: LiftStatus,
     verifying: Option<crate::ids::CommandId>,
     connection: Connection,
+    /// As the gateway tells it.
+    arbitration: (Arbitration, u32),
     /// The gateway tells its state.
     gateway_speaks: bool,
     /// How old the reads are that the gateway tells.
@@ -81,6 +84,9 @@ struct Bench {
     drills: Vec<DrillView>,
     node: Option<NodeView>,
     beats: u64,
+    beat: Option<ControlBeat>,
+    /// What the store answers when it is probed; none while the shell says nothing.
+    store: Option<bool>,
     rows: Rows,
     attended: Vec<(u64, u64)>,
     left: bool,
@@ -108,6 +114,7 @@ impl Bench {
             status: fixture::status("F1", DoorState::Closed),
             verifying: None,
             connection: Connection::Up,
+            arbitration: (Arbitration::Lease, 1),
             gateway_speaks: true,
             read_age: Millis(0),
             tick: 0,
@@ -129,6 +136,8 @@ impl Bench {
             drills: Vec::new(),
             node: None,
             beats: 0,
+            beat: None,
+            store: None,
             rows: Rows::default(),
             attended: Vec::new(),
             left: false,
@@ -193,7 +202,15 @@ impl Bench {
                 Effect::ReleaseLease { token, .. } => self.leases.push(format!("release {}", token.serial)),
                 Effect::SendVehicle { command, .. } => self.command_left(command),
                 Effect::SendLift { command, .. } => self.to_lift.push_back(command),
-                Effect::Beat(_) => self.beats += 1,
+                Effect::Beat(beat) => {
+                    self.beats += 1;
+                    self.beat = Some(beat);
+                }
+                Effect::ProbeStore => {
+                    if let Some(reached) = self.store {
+                        self.control.handle(Event::StoreProbed { reached }, at(self.ms));
+                    }
+                }
                 Effect::Attend { run, beat } => self.attended.push((run, beat)),
                 Effect::Left => self.left = true,
                 Effect::Superseded => self.superseded = true,
@@ -265,7 +282,7 @@ impl Bench {
     fn grant(&mut self) {
         let Some((nonce, asked_at)) = self.asked.pop_front() else { return };
         self.serial += 1;
-        let token = FencingToken { epoch: 1, serial: self.serial };
+        let token = FencingToken { epoch: self.arbitration.1, serial: self.serial };
         let lease = HeldLease::granted(fixture::lift("L1"), nonce, token, asked_at);
         self.control.handle(Event::LeaseGranted { nonce, lease }, at(self.ms));
     }
@@ -343,7 +360,8 @@ impl Bench {
             status: Some(self.status.clone()),
             age_ms: self.read_age,
             connection: self.connection,
-            epoch: 1,
+            epoch: self.arbitration.1,
+            arbitration: self.arbitration.0,
             token: FencingToken::default(),
             verifying: self.verifying.clone(),
             connections_lost: 0,

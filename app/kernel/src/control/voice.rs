@@ -3,14 +3,14 @@
 //! The lease spans exactly this. Travel and doors are watched outside it.
 
 use crate::ids::{CommandId, LiftId};
-use crate::lease::{HeldLease, LeaseNonce, LeaseRefusal, SendPermit};
+use crate::lease::{HeldLease, LeaseNonce, LeaseRefusal};
 use crate::lift::LiftStatus;
 use crate::safeguard::Safeguard;
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{
     LEASE_HOLD_MAX, LEASE_WAIT, LIFT_ACK_DEADLINE, LIFT_COMMAND_VALIDITY, LIFT_READ_AGE_MAX, PLC_SETTLE,
 };
-use crate::wire::gateway::{GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
+use crate::wire::gateway::{Authority, GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
 use crate::wire::view::{LIFT_COMMANDS_SHOWN, LiftCommandView};
 
 use super::book::Touched;
@@ -36,8 +36,8 @@ pub(super) enum Voice {
     Asking { nonce: LeaseNonce, since: Mono },
     /// The lease is held; a read from after the grant is awaited.
     Deciding { lease: HeldLease, since: Mono },
-    /// A command left; its outcome is awaited.
-    Sent { lease: HeldLease, command: CommandId, since: Mono, accepted_before: u16 },
+    /// A command left; its outcome is awaited. By edge arbitration there is no lease.
+    Sent { lease: Option<HeldLease>, command: CommandId, since: Mono, accepted_before: u16 },
     /// The outcome is not known. Nothing is said until it is.
     Verifying { command: CommandId, since: Mono, accepted_before: u16 },
 }
@@ -55,12 +55,17 @@ impl Control {
 
     pub(super) fn drive_voice(&mut self, lift: &LiftId, now: Now) {
         let Some(voice) = self.voices.get(lift).cloned() else { return };
+        if self.leases_are_void(lift, &voice) {
+            self.give_up_voice(lift);
+            self.fall_quiet(lift, now, Millis(0));
+            return;
+        }
         match voice {
             Voice::Quiet { until } => {
                 // What the last command did shows in a later read; an earlier one still looks as if it had to be said.
                 let later = self.lifts.get(lift).is_some_and(|ear| ear.read_after(until));
-                if later && self.wanted(lift, now).is_some() {
-                    self.ask_for_lease(lift, now);
+                if later {
+                    self.begin_to_speak(lift, now);
                 }
             }
             Voice::Asking { nonce, since } => {
@@ -71,7 +76,7 @@ impl Control {
             Voice::Deciding { lease, since } => self.decide(lift, lease, since, now),
             Voice::Sent { lease, command, since, accepted_before } => {
                 if now.mono.since(since) >= LIFT_ACK_DEADLINE {
-                    self.release(&lease);
+                    self.release_if_any(lease.as_ref());
                     self.note_verdict(lift, &command, Verdict::Unknown, now);
                     self.doubt(lift, command, accepted_before, now);
                 }
@@ -82,7 +87,7 @@ impl Control {
         }
     }
 
-    fn ask_for_lease(&mut self, lift: &LiftId, now: Now) {
+    pub(super) fn ask_for_lease(&mut self, lift: &LiftId, now: Now) {
         self.nonces += 1;
         // The run makes it unique over restarts, and rising.
         let nonce = LeaseNonce((self.run << 32) | self.nonces);
@@ -106,7 +111,10 @@ impl Control {
         let lift = lease.lift().clone();
         let awaited =
             matches!(self.voices.get(&lift), Some(Voice::Asking { nonce: ours, .. }) if *ours == nonce);
-        if awaited {
+        if awaited && self.keeps_epoch(&lift, &lease) {
+            self.release(&lease);
+            self.fall_quiet(&lift, now, Millis(0));
+        } else if awaited {
             self.set_voice(&lift, Voice::Deciding { lease, since: now.mono });
         } else {
             self.release(&lease);
@@ -149,13 +157,8 @@ impl Control {
             self.fall_quiet(lift, now, Millis(0));
             return;
         };
-        match self.lift_command(lift, wanted, &status, &permit) {
-            Some(command) => {
-                let (id, accepted_before) = (command.id.clone(), status.accepted);
-                self.note_command(&command, now);
-                self.send_lift(lift, command);
-                self.set_voice(lift, Voice::Sent { lease, command: id, since: now.mono, accepted_before });
-            }
+        match self.lift_command(lift, wanted, &status, permit.authority()) {
+            Some(command) => self.send_decided(lift, command, Some(lease), status.accepted, now),
             None => {
                 self.release(&lease);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
@@ -163,13 +166,27 @@ impl Control {
         }
     }
 
-    /// The command as it leaves. Its rank comes from the permit, and so from a live lease alone.
-    fn lift_command(
+    pub(super) fn send_decided(
+        &mut self,
+        lift: &LiftId,
+        command: LiftCommand,
+        lease: Option<HeldLease>,
+        accepted_before: u16,
+        now: Now,
+    ) {
+        let id = command.id.clone();
+        self.note_command(&command, now);
+        self.send_lift(lift, command);
+        self.set_voice(lift, Voice::Sent { lease, command: id, since: now.mono, accepted_before });
+    }
+
+    /// The command as it leaves. A rank comes from a permit, and so from a live lease alone.
+    pub(super) fn lift_command(
         &mut self,
         lift: &LiftId,
         wanted: Wanted,
         status: &LiftStatus,
-        permit: &SendPermit,
+        authority: Authority,
     ) -> Option<LiftCommand> {
         let session = self.book.session_of(lift)?;
         let task = self.book.tasks.get(&session.task)?;
@@ -187,13 +204,12 @@ impl Control {
         let name = format!("{}{}.{}", name_stem("C", &self.config.node), self.run, self.lift_commands);
         Some(LiftCommand {
             id: CommandId::try_new(&name).ok()?,
-            lift: permit.lift().clone(),
+            lift: lift.clone(),
             action: wanted.action,
             floor: wanted.floor,
             holder: self.config.node.clone(),
             sequence: self.lift_commands,
-            token: permit.token(),
-            nonce: permit.nonce(),
+            authority,
             session: reference,
             read,
             expects: status.expectation(),
@@ -219,9 +235,14 @@ impl Control {
     /// What was asked of the lease store, or granted, is given back; what was said stays said.
     pub(super) fn give_up_voice(&mut self, lift: &LiftId) {
         match self.voices.get(lift).cloned() {
-            Some(Voice::Deciding { lease, .. } | Voice::Sent { lease, .. }) => self.release(&lease),
+            Some(Voice::Deciding { lease, .. } | Voice::Sent { lease: Some(lease), .. }) => {
+                self.release(&lease)
+            }
             // A grant that comes now is given back by itself.
-            Some(Voice::Asking { .. } | Voice::Quiet { .. } | Voice::Verifying { .. }) | None => {}
+            Some(
+                Voice::Asking { .. } | Voice::Quiet { .. } | Voice::Sent { .. } | Voice::Verifying { .. },
+            )
+            | None => {}
         }
         self.set_voice(lift, Voice::default());
     }
@@ -234,16 +255,14 @@ impl Control {
         let Some(voice) = self.voices.get(&lift).cloned() else { return };
         self.note_verdict(&lift, &outcome.command, outcome.verdict.clone(), now);
         let (command, lease, accepted_before) = match voice {
-            Voice::Sent { lease, command, accepted_before, .. } => (command, Some(lease), accepted_before),
+            Voice::Sent { lease, command, accepted_before, .. } => (command, lease, accepted_before),
             Voice::Verifying { command, accepted_before, .. } => (command, None, accepted_before),
             Voice::Quiet { .. } | Voice::Asking { .. } | Voice::Deciding { .. } => return,
         };
         if command != outcome.command {
             return;
         }
-        if let Some(lease) = lease {
-            self.release(&lease);
-        }
+        self.release_if_any(lease.as_ref());
         let pause = match &outcome.verdict {
             Verdict::Unknown => {
                 self.doubt(&lift, command, accepted_before, now);
@@ -281,6 +300,12 @@ impl Control {
         self.fall_quiet(lift, now, Millis(0));
     }
 
+    fn release_if_any(&mut self, lease: Option<&HeldLease>) {
+        if let Some(lease) = lease {
+            self.release(lease);
+        }
+    }
+
     fn release(&mut self, lease: &HeldLease) {
         let (lift, nonce, token) = (lease.lift().clone(), lease.nonce(), lease.token());
         self.effects.push_back(Effect::ReleaseLease { lift, nonce, token });
@@ -301,7 +326,7 @@ impl Control {
             id: command.id.clone(),
             at: now.wall,
             issuer: command.holder.clone(),
-            token: command.token,
+            token: command.authority.token(),
             action: command.action,
             floor: command.floor.clone(),
             verdict: None,
@@ -314,8 +339,10 @@ impl Control {
     fn note_verdict(&mut self, lift: &LiftId, id: &CommandId, verdict: Verdict, now: Now) {
         let spoken = self.spoken.get_mut(lift).and_then(|it| it.iter_mut().find(|(_, view)| view.id == *id));
         let Some((sent_at, view)) = spoken else { return };
+        let before = view.clone();
         view.answered_after_ms = Some(now.mono.since(*sent_at));
-        view.verdict = Some(verdict);
+        view.verdict = Some(verdict.clone());
+        self.note_edge_outcome(lift, &before, &verdict);
         self.touched.insert(Touched::Lift(lift.clone()));
     }
 }

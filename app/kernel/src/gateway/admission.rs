@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 
 use crate::ids::{Generation, TaskId};
+use crate::lease::{FencingToken, LeaseNonce};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::plant::Lift;
 use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::LIFT_READ_AGE_MAX;
-use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand};
+use crate::wire::gateway::{Arbitration, Authority, Connection, GatewayRefusal, LiftCommand};
 
+use super::edge::{self, Car, LiftState, SessionRank};
 use super::marks::{LiftMarks, highest_claim};
 
 /// What admission sees of a lift.
@@ -77,7 +79,7 @@ fn reachable<'a>(view: &View<'a>, now: Now) -> Result<&'a LiftStatus, GatewayRef
     }
 }
 
-/// The two fences: the token of the lease, the generations of session and claim.
+/// The two fences: the token of the lease, or the gateway's own arbitration; the generations of session and claim.
 fn fenced(
     command: &LiftCommand,
     marks: &LiftMarks,
@@ -85,10 +87,45 @@ fn fenced(
     status: &LiftStatus,
     safeguards: Safeguards,
 ) -> Result<(), GatewayRefusal> {
+    match command.authority {
+        Authority::Lease { token, nonce } => {
+            if safeguards.holds(Safeguard::EdgeFence) && marks.arbitration != Arbitration::Lease {
+                return Err(GatewayRefusal::WrongArbitration);
+            }
+            leased(command, (token, nonce), marks, status, safeguards)?;
+        }
+        Authority::Edge { epoch } => {
+            let current = marks.arbitration == Arbitration::Edge && marks.epoch == epoch;
+            if safeguards.holds(Safeguard::EdgeFence) && !current {
+                return Err(GatewayRefusal::WrongArbitration);
+            }
+            if safeguards.holds(Safeguard::EdgeTable) {
+                let session = SessionRank::of(command.session.generation, marks.session);
+                edge::admits(LiftState::of(status), command.action, session, Car::of(status))?;
+            }
+        }
+    }
+    if !safeguards.holds(Safeguard::ClaimFence) {
+        return Ok(());
+    }
+    if highest_claim(claims, &command.session.task).is_some_and(|highest| command.session.claim < highest) {
+        return Err(GatewayRefusal::StaleClaim);
+    }
+    Ok(())
+}
+
+/// What counts of a command by a lease: its rank, and the generation of its session.
+fn leased(
+    command: &LiftCommand,
+    (token, nonce): (FencingToken, LeaseNonce),
+    marks: &LiftMarks,
+    status: &LiftStatus,
+    safeguards: Safeguards,
+) -> Result<(), GatewayRefusal> {
     let same_request =
-        marks.holder.as_ref().is_some_and(|(node, nonce)| *node == command.holder && *nonce == command.nonce);
-    let is_lower = command.token.epoch != marks.epoch || command.token < marks.token;
-    let is_anothers = command.token == marks.token && !same_request;
+        marks.holder.as_ref().is_some_and(|(node, held)| *node == command.holder && *held == nonce);
+    let is_lower = token.epoch != marks.epoch || token < marks.token;
+    let is_anothers = token == marks.token && !same_request;
     if (is_lower && safeguards.holds(Safeguard::TokenFence))
         || (is_anothers && safeguards.holds(Safeguard::TokenOwner))
     {
@@ -101,12 +138,6 @@ fn fenced(
         if command.session.generation > marks.session && status.occupied {
             return Err(GatewayRefusal::CarOccupied);
         }
-    }
-    if !safeguards.holds(Safeguard::ClaimFence) {
-        return Ok(());
-    }
-    if highest_claim(claims, &command.session.task).is_some_and(|highest| command.session.claim < highest) {
-        return Err(GatewayRefusal::StaleClaim);
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{CommandId, LiftId};
-use crate::lease::FencingToken;
 use crate::lift::LiftStatus;
 use crate::plant::Lift;
 use crate::safeguard::{Safeguard, Safeguards};
@@ -12,6 +11,7 @@ use crate::timing::{LIFT_POLL_PERIOD, LIFT_READ_AGE_MAX, PLC_ACK_DEADLINE, PLC_F
 use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand, LiftReading, ReadRef, Verdict};
 
 use super::admission::View;
+use super::edge::LiftState;
 use super::marks::{InFlight, LiftMarks};
 use super::{CommandBlock, WriteResult};
 
@@ -104,7 +104,7 @@ impl Channel {
         }
     }
 
-    pub(super) fn reading(&self, boot: u64, (epoch, token): (u32, FencingToken), now: Now) -> LiftReading {
+    pub(super) fn reading(&self, boot: u64, kept: &LiftMarks, now: Now) -> LiftReading {
         let age_ms = self.newest.as_ref().map(|(_, at)| now.mono.since(*at)).unwrap_or_default();
         let verifying = match &self.phase {
             Phase::Verifying { flight, .. } => Some(flight.command.clone()),
@@ -116,8 +116,9 @@ impl Channel {
             status: self.newest.as_ref().map(|(status, _)| status.clone()),
             age_ms,
             connection: self.connection_at(now),
-            epoch,
-            token,
+            arbitration: kept.arbitration,
+            epoch: kept.epoch,
+            token: kept.token,
             verifying,
             connections_lost: self.connections_lost,
         }
@@ -130,6 +131,16 @@ impl Channel {
             Phase::Awaiting { flight, .. } | Phase::Verifying { flight, .. } => flight.command == *id,
         };
         in_flight || self.queue.iter().any(|(command, _)| command.id == *id)
+    }
+
+    /// Nothing waits, nothing is under way, and the lift is seen to rest.
+    pub(super) fn is_settled(&self, now: Now) -> bool {
+        let seen = self.newest.as_ref().filter(|(_, at)| now.mono.since(*at) <= LIFT_READ_AGE_MAX);
+        let rests = seen.is_some_and(|(status, _)| LiftState::of(status).rests(status));
+        self.queue.is_empty()
+            && self.phase == Phase::Idle
+            && self.connection_at(now) == Connection::Up
+            && rests
     }
 
     pub(super) fn enqueue(&mut self, command: LiftCommand, now: Now) -> Result<(), GatewayRefusal> {

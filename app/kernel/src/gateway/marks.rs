@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{CommandId, Generation, LiftId, NodeId, TaskId};
 use crate::lease::{FencingToken, LeaseNonce};
 use crate::lift::Expectation;
-use crate::wire::gateway::{LiftCommand, Verdict};
+use crate::timing::EPOCH_FIRST;
+use crate::wire::gateway::{Arbitration, Authority, LiftCommand, Verdict};
 
 /// Tasks whose highest claim is kept. A task lasts minutes, so the newest ones are those that can still be commanded;
 /// an older one would also fail at the vehicle, which keeps its own last claims.
@@ -31,7 +32,10 @@ pub struct Marks {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiftMarks {
-    /// Tokens of other epochs are void.
+    /// Who decides between nodes; leases, in marks that are older than edge arbitration.
+    #[serde(default)]
+    pub arbitration: Arbitration,
+    /// Tokens of other epochs are void. Rises with each switch.
     pub epoch: u32,
     /// The highest that was admitted.
     pub token: FencingToken,
@@ -64,7 +68,8 @@ pub struct InFlight {
 impl Default for LiftMarks {
     fn default() -> Self {
         Self {
-            epoch: 1,
+            arbitration: Arbitration::Lease,
+            epoch: EPOCH_FIRST,
             token: FencingToken::default(),
             holder: None,
             number: 0,
@@ -88,10 +93,25 @@ impl LiftMarks {
         }
     }
 
-    /// Raises the marks to those of an admitted command.
+    /// Under another arbitration from now on, or under the same one begun anew.
+    pub(super) fn switch(&mut self, arbitration: Arbitration) {
+        self.arbitration = arbitration;
+        self.epoch = self.epoch.saturating_add(1);
+    }
+
+    /// Raises the marks to those of an admitted command; one that brings no rank is given the next.
     pub(super) fn adopt(&mut self, command: &LiftCommand) {
-        self.token = self.token.max(command.token);
-        self.holder = Some((command.holder.clone(), command.nonce));
+        match command.authority {
+            Authority::Lease { token, nonce } => {
+                self.token = self.token.max(token);
+                self.holder = Some((command.holder.clone(), nonce));
+            }
+            Authority::Edge { epoch } => {
+                let first = self.token.max(FencingToken { epoch, serial: 0 });
+                self.token = FencingToken { serial: first.serial + 1, ..first };
+                self.holder = None;
+            }
+        }
         self.session = self.session.max(command.session.generation);
     }
 }

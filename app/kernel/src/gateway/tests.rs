@@ -2,6 +2,7 @@
 
 mod admit;
 mod commands;
+mod edge;
 mod settle;
 mod vehicles;
 
@@ -148,11 +149,8 @@ impl Bench {
     }
 
     fn reading(&mut self) -> LiftReading {
-        let reading = self.gateway.channels[&fixture::lift("L1")].reading(
-            1,
-            (1, crate::lease::FencingToken::default()),
-            at(self.ms),
-        );
+        let reading =
+            self.gateway.channels[&fixture::lift("L1")].reading(1, &LiftMarks::default(), at(self.ms));
         assert_eq!(reading.lift, fixture::lift("L1"));
         reading
     }

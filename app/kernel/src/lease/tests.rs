@@ -16,7 +16,8 @@ fn leave_to_send_ends_before_the_worst_command_could_outlive_the_lease() {
         assert_eq!(lease.permit(at(now)).err(), refused, "at {now} ms");
     }
     let permit = lease.permit(at(last)).expect("just in time");
-    assert_eq!((permit.lift().as_str(), permit.token(), permit.nonce()), ("L1", token, LeaseNonce(5)));
+    let authority = Authority::Lease { token, nonce: LeaseNonce(5) };
+    assert_eq!((permit.lift().as_str(), permit.authority()), ("L1", authority));
     assert_eq!(lease.hold_until(Mono(2000)), Mono(8000));
 }
 

@@ -37,10 +37,8 @@ pub struct LiftCommand {
     pub holder: NodeId,
     /// Rises by one with each lift command of the sender within its run.
     pub sequence: u64,
-    /// Rank of the sender's lease.
-    pub token: FencingToken,
-    /// The sender's request of that lease: tells two holders of one rank apart.
-    pub nonce: LeaseNonce,
+    /// By what the sender may speak.
+    pub authority: Authority,
     /// Whose ride it serves.
     pub session: SessionRef,
     /// The read on which the decision rests.
@@ -49,6 +47,50 @@ pub struct LiftCommand {
     pub expects: Expectation,
     /// From arrival at the gateway, on its clock.
     pub valid_for_ms: Millis,
+}
+
+/// By what a sender may speak to a lift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Authority {
+    /// A lease that the store granted.
+    Lease {
+        /// Its rank.
+        token: FencingToken,
+        /// The sender's request of it: tells two holders of one rank apart.
+        nonce: LeaseNonce,
+    },
+    /// The gateway's own arbitration, while no node reaches the lease store. There is no rank: the gateway gives the
+    /// serial when it admits.
+    Edge {
+        /// Under which the gateway arbitrates, as the sender last heard.
+        epoch: u32,
+    },
+}
+
+impl Authority {
+    /// The rank that the sender brings; none where the gateway gives it.
+    pub fn token(self) -> Option<FencingToken> {
+        match self {
+            Self::Lease { token, .. } => Some(token),
+            Self::Edge { .. } => None,
+        }
+    }
+}
+
+/// Who decides between the nodes that may speak to a lift (A14, A15). Each switch into `edge` and out of it raises the
+/// epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Arbitration {
+    /// The lease store.
+    #[default]
+    Lease,
+    /// The gateway itself: no node reaches the lease store.
+    Edge,
+    /// Nobody yet: the store is back, and does not have the new epoch.
+    Returning,
 }
 
 /// Whose ride a lift command serves.
@@ -129,6 +171,8 @@ pub enum Verdict {
 pub enum GatewayRefusal {
     /// A higher token was seen, or this one from another request.
     StaleToken,
+    /// It speaks by a lease while leases do not count, or by edge arbitration that is over.
+    WrongArbitration,
     /// A higher generation of the session was seen.
     StaleSession,
     /// A higher claim generation was seen for the task.
@@ -187,6 +231,9 @@ pub struct LiftReading {
     pub age_ms: Millis,
     /// How the PLC can be reached.
     pub connection: Connection,
+    /// Who decides between nodes; leases, of a gateway that does not say.
+    #[serde(default)]
+    pub arbitration: Arbitration,
     /// Owned and persisted by the gateway; tokens of other epochs are void.
     pub epoch: u32,
     /// The highest token that was admitted: a lease store that forgot its serials goes on above it.
@@ -221,4 +268,20 @@ pub struct ControlBeat {
     pub node: NodeId,
     /// Rises by each beat within a run.
     pub beat: u64,
+    /// Whether it reaches the lease store; none before it knows, or of a node that does not say.
+    #[serde(default)]
+    pub reaches_store: Option<bool>,
+    /// The lease store grants under these epochs, each that of a lift whose edge arbitration is over.
+    #[serde(default)]
+    pub epochs: Vec<StoredEpoch>,
+}
+
+/// An epoch under which the lease store has granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredEpoch {
+    /// Of which lift.
+    pub lift: LiftId,
+    /// Which.
+    pub epoch: u32,
 }

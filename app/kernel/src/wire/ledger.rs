@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::alarm::Alarm;
 use crate::drill::{Drill, DrillEnd};
 use crate::ids::{
-    AlarmId, DrillId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId, TaskId,
-    VehicleId,
+    AlarmId, CommandId, DrillId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId,
+    TaskId, VehicleId,
 };
+use crate::lift::LiftAction;
 use crate::task::TaskEvent;
+use crate::wire::gateway::{Arbitration, Verdict};
 use crate::wire::rest::TransportOrder;
 use crate::wire::vehicle::VehicleCommand;
 
@@ -134,6 +136,29 @@ pub enum Record {
     AlarmCleared {
         /// Which.
         alarm: AlarmId,
+    },
+    /// Somebody else arbitrates between nodes at a lift from now on: the gateway says so.
+    ArbitrationChanged {
+        /// At which.
+        lift: LiftId,
+        /// Who.
+        arbitration: Arbitration,
+        /// Under which epoch.
+        epoch: u32,
+    },
+    /// A command that a node decided on without a lease, by edge arbitration: once when it leaves, once when it is
+    /// known what became of it.
+    EdgeDecided {
+        /// To which lift.
+        lift: LiftId,
+        /// Which.
+        command: CommandId,
+        /// What was asked.
+        action: LiftAction,
+        /// Where.
+        floor: FloorId,
+        /// What became of it; none of one that leaves.
+        verdict: Option<Verdict>,
     },
     /// What a vehicle did differs from what the ledger says; the vehicle's act is the truth.
     DifferenceFound {

@@ -14,7 +14,7 @@ use crate::lease::FencingToken;
 use crate::lift::{LiftAction, LiftStatus};
 use crate::task::TaskState;
 use crate::time::Millis;
-use crate::wire::gateway::{Connection, Verdict};
+use crate::wire::gateway::{Arbitration, Connection, Verdict};
 use crate::wire::ledger::SessionPhase;
 use crate::wire::rest::TransportOrder;
 use crate::wire::vehicle::{Place, WorkState};
@@ -228,6 +228,10 @@ pub struct LiftView {
     pub read_at: Option<DateTime<Utc>>,
     /// The command that is not settled.
     pub verifying: Option<CommandId>,
+    /// Who decides between nodes.
+    pub arbitration: Arbitration,
+    /// Of the arbitration: rises with each switch. None before the gateway was heard.
+    pub epoch: Option<u32>,
     /// Who may talk to it now.
     pub lease: Option<LeaseView>,
     /// Whose ride it is.
@@ -290,8 +294,8 @@ pub struct LiftCommandView {
     pub at: DateTime<Utc>,
     /// Who sent it.
     pub issuer: NodeId,
-    /// Its rank.
-    pub token: FencingToken,
+    /// Its rank; none of a command by edge arbitration.
+    pub token: Option<FencingToken>,
     /// What was asked.
     pub action: LiftAction,
     /// Where.

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{CommandId, Generation, LiftId, NodeId, TaskId};
-use kernel::lease::{FencingToken, LeaseNonce, LeaseRequest};
+use kernel::lease::{FencingToken, LeaseRequest};
 use kernel::lift::{Expectation, LiftAction, LiftMode, LiftStatus};
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono};
 use kernel::timing::{LIFT_POLL_PERIOD, LIFT_READ_AGE_MAX, PLC_FROZEN, PLC_SETTLE};
-use kernel::wire::gateway::{LiftCommand, Outcome, Verdict};
+use kernel::wire::gateway::{Arbitration, Authority, LiftCommand, Outcome, Verdict};
 
 use super::Checker;
+use super::arbiter::is_foreign;
 use crate::plant::SimPlant;
 use crate::vehicle::RideStage;
 
@@ -28,8 +29,8 @@ const TAKEN_MAX: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Carried {
     id: CommandId,
-    token: FencingToken,
-    holder: (NodeId, LeaseNonce),
+    authority: Authority,
+    holder: NodeId,
     session: Generation,
     claim: (TaskId, Generation),
     expects: Expectation,
@@ -86,8 +87,8 @@ impl LiftWatch {
     pub(super) fn sent(&mut self, now: Mono, command: &LiftCommand) {
         self.carried.push_back(Carried {
             id: command.id.clone(),
-            token: command.token,
-            holder: (command.holder.clone(), command.nonce),
+            authority: command.authority,
+            holder: command.holder.clone(),
             session: command.session.generation,
             claim: (command.session.task.clone(), command.session.claim),
             expects: command.expects.clone(),
@@ -103,6 +104,7 @@ impl LiftWatch {
         now: Mono,
         block: CommandBlock,
         command: Option<&CommandId>,
+        arbitration: (Arbitration, u32),
     ) -> Vec<(Checker, String)> {
         let mut found = Vec::new();
         if let Some(flight) = self.flight.as_ref().filter(|it| !it.known) {
@@ -112,6 +114,8 @@ impl LiftWatch {
         let carried = self.carried.iter().find(|it| Some(&it.id) == command).cloned();
         if let Some(carried) = carried {
             let stale = self.is_stale(&carried).or_else(|| self.sees_the_past(&carried, now));
+            let foreign = is_foreign(carried.authority, arbitration);
+            found.extend(foreign.map(|it| (Checker::OneArbiter, format!("{} {it}", carried.id))));
             found.extend(stale.map(|detail| (Checker::NothingStale, detail)));
             if self.written.iter().any(|it| it.command == carried.id && self.took(it)) {
                 found.push((Checker::NothingTwice, format!("{} is written again", carried.id)));
@@ -131,11 +135,15 @@ impl LiftWatch {
 
     fn is_stale(&self, carried: &Carried) -> Option<String> {
         let (highest, _) = self.highest.as_ref()?;
-        if carried.token < highest.token {
-            return Some(format!("{} carries {:?} after {:?}", carried.id, carried.token, highest.token));
-        }
-        if carried.token == highest.token && carried.holder != highest.holder {
-            return Some(format!("{} carries the token of another holder", carried.id));
+        if let (Authority::Lease { token, nonce }, Authority::Lease { token: before, nonce: other }) =
+            (carried.authority, highest.authority)
+        {
+            if token < before {
+                return Some(format!("{} carries {token:?} after {before:?}", carried.id));
+            }
+            if token == before && (&carried.holder, nonce) != (&highest.holder, other) {
+                return Some(format!("{} carries the token of another holder", carried.id));
+            }
         }
         if carried.claim.0 == highest.claim.0 && carried.claim.1 < highest.claim.1 {
             return Some(format!(
@@ -155,10 +163,11 @@ impl LiftWatch {
         token: FencingToken,
     ) -> Option<String> {
         let (highest, at) = self.highest.as_ref()?;
-        let same = highest.holder == (request.holder.clone(), request.nonce);
-        let behind = token < highest.token || token == highest.token && !same;
+        let Authority::Lease { token: written, nonce } = highest.authority else { return None };
+        let same = (&highest.holder, nonce) == (&request.holder, request.nonce);
+        let behind = token < written || token == written && !same;
         let told = now.since(*at) > TOLD_AFTER;
-        (behind && told).then(|| format!("is granted by {token:?} after {:?}", highest.token))
+        (behind && told).then(|| format!("is granted by {token:?} after {written:?}"))
     }
 
     /// It was decided longer ago than a read may be old, or on a view that is no longer true.

@@ -61,6 +61,8 @@ impl LineWatch {
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
+            | Record::ArbitrationChanged { .. }
+            | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }
             | Record::DrillEnded { .. } => Vec::new(),
         }

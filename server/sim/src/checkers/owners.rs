@@ -65,6 +65,8 @@ impl OwnerWatch {
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
+            | Record::ArbitrationChanged { .. }
+            | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }
             | Record::DrillEnded { .. } => None,
         };

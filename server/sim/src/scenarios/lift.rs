@@ -2,6 +2,7 @@
 
 use super::{Group, Scenario, Script, State};
 
+mod edge;
 mod plc;
 mod road;
 mod voices;
@@ -15,7 +16,6 @@ const fn pending(name: &'static str, what: &'static str, part: &'static str) -> 
 }
 
 const LEASES: &str = "leases between nodes";
-const EDGE_MODE: &str = "edge mode";
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     pending("double_dispatch_70ms", "Two nodes command one lift within 70 ms.", LEASES),
@@ -56,10 +56,22 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "A replica of the lease store gives one token to two holders.",
         voices::EQUAL_TOKENS,
     ),
-    pending("lease_store_down_31s", "No node reaches the lease store for 31 s.", EDGE_MODE),
-    pending("one_node_cut_off_others_healthy", "One node alone does not reach the lease store.", EDGE_MODE),
-    pending("edge_exit_with_queue", "Leases count again while edge commands are queued.", EDGE_MODE),
-    pending("edge_call_into_occupied_car", "In edge mode a lift with a rider is called.", EDGE_MODE),
+    built("lease_store_down_31s", "No node reaches the lease store for 31 s.", edge::STORE_DOWN),
+    built(
+        "one_node_cut_off_others_healthy",
+        "One node alone does not reach the lease store.",
+        edge::ONE_CUT_OFF,
+    ),
+    built(
+        "edge_exit_with_queue",
+        "Leases count again while edge commands are queued.",
+        edge::EXIT_WITH_QUEUE,
+    ),
+    built(
+        "edge_call_into_occupied_car",
+        "In edge mode a lift with a rider is called.",
+        edge::INTO_OCCUPIED_CAR,
+    ),
     pending(
         "takeover_fresh_token",
         "A node that lost its task gets a fresh lease and speaks for it.",

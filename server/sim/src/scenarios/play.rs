@@ -86,6 +86,27 @@ impl Play {
         }
     }
 
+    /// Somebody who takes no part calls the lift.
+    pub fn stray_call(&mut self, floor: &'static str) {
+        let floors = &self.world.plant().floors;
+        let floor = floors.iter().map(|it| it.id.clone()).find(|it| it.as_str() == floor);
+        if let Some((lift, floor)) = self.lift_id().zip(floor) {
+            self.suffer(FaultKind::StrayCall { lift, floor });
+        }
+    }
+
+    /// The lease store is gone.
+    pub fn store_down(&mut self, for_ms: Millis) {
+        self.suffer(FaultKind::Store(StoreFault::Stopped { for_ms }));
+    }
+
+    /// Node A does not reach the lease store.
+    pub fn cut_node_off_store(&mut self, for_ms: Millis) {
+        if let Some(node) = Self::node_id() {
+            self.suffer(FaultKind::Store(StoreFault::Partitioned { node, for_ms }));
+        }
+    }
+
     /// The connection to the lift's PLC suffers.
     pub fn plc_link(&mut self, effect: PlcLinkEffect, for_ms: Millis) {
         if let Some(lift) = self.lift_id() {

@@ -54,6 +54,16 @@ impl Reach {
             Safeguard::BootCounter => Self::Out(
                 "a PLC has to start again in the few tenths of a second between a write and its echo",
             ),
+            Safeguard::EdgeArbitration => {
+                Self::Out("an outage in a random world is over soon, and its orders go on by leases then")
+            }
+            Safeguard::EdgeEntry => Self::Seed(291),
+            Safeguard::EdgeFence => Self::Out(
+                "a command has to be on its way in the tenths of a second in which arbitration changes hands",
+            ),
+            Safeguard::EdgeTable => {
+                Self::Out("only a stranger calls a car that control knows to be another ride's")
+            }
             Safeguard::SteadyClock => {
                 Self::Out("a clock has to be set in the same few seconds in which a command comes late")
             }

@@ -81,6 +81,8 @@ impl Coverage {
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
+            | Record::ArbitrationChanged { .. }
+            | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }
             | Record::DrillEnded { .. } => {}
         }

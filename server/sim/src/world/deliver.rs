@@ -29,6 +29,7 @@ impl World {
             Parcel::ToGateway { gateway, command } => {
                 self.with_gateway(gateway, gateway::Event::Commanded(command));
             }
+            Parcel::NodeBeat { gateway, beat } => self.beat_arrives(gateway, *beat),
             Parcel::ToVehicle(command) => {
                 let expires = self.now + command.valid_for_ms;
                 self.broker_takes(*command, expires);
@@ -92,6 +93,7 @@ impl World {
     pub(super) fn gateway_pause(&mut self, parcel: &Parcel) -> Option<Mono> {
         let idx = match parcel {
             Parcel::ToGateway { gateway, .. }
+            | Parcel::NodeBeat { gateway, .. }
             | Parcel::ReadDone { gateway, .. }
             | Parcel::Written { gateway, .. } => *gateway,
             Parcel::Poll { lift } => self.gateway_of(lift)?.0,

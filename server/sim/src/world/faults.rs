@@ -53,6 +53,7 @@ impl World {
                 let until = now + *for_ms;
                 self.roads.push(RoadTrouble { road: *road, effect: *effect, permille: *permille, until });
             }
+            FaultKind::StrayCall { lift, floor } => self.stray_call(lift, floor),
             FaultKind::PlcLink { lift, effect, for_ms } => {
                 self.plc_links.insert(lift.clone(), (*effect, now + *for_ms));
             }

@@ -87,7 +87,7 @@ pub(super) fn leaves_node(effect: &control::Effect) -> bool {
         | E::ReleaseLease { .. }
         | E::Answer { .. }
         | E::AnswerWithdrawal { .. } => true,
-        E::Attend { .. } | E::Left | E::Superseded | E::Beat(_) | E::Show(_) => false,
+        E::Attend { .. } | E::Left | E::Superseded | E::ProbeStore | E::Beat(_) | E::Show(_) => false,
     }
 }
 

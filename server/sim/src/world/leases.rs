@@ -12,7 +12,7 @@ use super::store::{Answer, Request, Waiter};
 use crate::fault::Road;
 
 /// A store that does not answer is known to be down after so long (A6).
-const STORE_TIMEOUT: Millis = Millis(600);
+pub(super) const STORE_TIMEOUT: Millis = Millis(600);
 
 impl World {
     pub(super) fn ask_store(&mut self, idx: usize, lease: LeaseRequest) {
@@ -22,7 +22,8 @@ impl World {
             let request = Request { node: idx, life, lease, asked_at };
             self.carry_on(Road::Store, STORE_LEG, Parcel::ToStore(request));
         } else {
-            let LeaseRequest { lift, nonce, .. } = lease;
+            let LeaseRequest { lift, holder, nonce, .. } = lease;
+            self.note(|| format!("{holder} does not reach the lease store"));
             let refused = Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown };
             self.send_to_node(idx, life, STORE_TIMEOUT, refused);
         }

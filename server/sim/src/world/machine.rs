@@ -4,6 +4,7 @@ use kernel::control::Control;
 use kernel::gateway::{Gateway, Marks};
 use kernel::ids::{GatewayId, NodeId};
 use kernel::time::{Millis, Mono, Now};
+use kernel::wire::gateway::GatewayStatus;
 
 /// The clocks of one machine.
 #[derive(Clone, Debug)]
@@ -93,6 +94,8 @@ pub(super) struct GatewayMachine {
     pub(super) clock: Clock,
     /// On its disk.
     pub(super) marks: Marks,
+    /// What it told last.
+    pub(super) told: Option<GatewayStatus>,
     /// None while it is down.
     pub(super) gateway: Option<Gateway>,
     pub(super) life: u32,

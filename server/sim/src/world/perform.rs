@@ -74,7 +74,11 @@ impl World {
                 self.overhear(idx, &command);
                 self.send_to_gateway(&gateway, GatewayCommand::Lift(command));
             }
-            Effect::Beat(_) => self.beat(),
+            Effect::Beat(beat) => {
+                self.beat_gateways(&beat);
+                self.beat();
+            }
+            Effect::ProbeStore => self.probe_store(idx),
             Effect::Show(change) => self.checkers.shown(idx, change),
         }
     }
@@ -93,11 +97,16 @@ impl World {
         let Some(machine) = self.gateways.get_mut(idx) else { return };
         let (life, id) = (machine.life, machine.id.clone());
         match effect {
-            gateway::Effect::Persist(marks) => machine.marks = marks,
+            gateway::Effect::Persist(marks) => {
+                machine.marks = marks;
+                self.note_arbitration(idx);
+            }
             gateway::Effect::Write { lift, block } => {
                 let command = machine.marks.lifts.get(&lift).and_then(|it| it.in_flight.as_ref());
                 let command = command.map(|it| it.command.clone());
-                self.checkers.gateway_writes(self.now, &lift, block, command.as_ref());
+                let kept = machine.marks.lifts.get(&lift).map(|it| (it.arbitration, it.epoch));
+                let arbitration = kept.unwrap_or_default();
+                self.checkers.gateway_writes(self.now, &lift, block, command.as_ref(), arbitration);
                 self.post.send(self.now + PLC_LEG, Parcel::Write { gateway: idx, life, lift, block });
             }
             gateway::Effect::Tell(outcome) => {
@@ -109,6 +118,7 @@ impl World {
                 self.carry(Road::VehicleCommand, Parcel::ToVehicle(Box::new(command)));
             }
             gateway::Effect::Status(status) => {
+                machine.told = Some(status.clone());
                 self.tell_all_nodes(Road::Status, &Event::GatewayStatus(status))
             }
             gateway::Effect::Log { lift, text } => self.note(|| format!("{id} {lift}: {text}")),
@@ -208,7 +218,7 @@ impl World {
         }
     }
 
-    fn send_to_gateway(&mut self, gateway: &kernel::ids::GatewayId, command: GatewayCommand) {
+    pub(super) fn send_to_gateway(&mut self, gateway: &kernel::ids::GatewayId, command: GatewayCommand) {
         let found = self.gateways.iter().position(|it| it.id == *gateway);
         let Some(idx) = found else { return };
         let parcel = Parcel::ToGateway { gateway: idx, command: Box::new(command) };
@@ -222,7 +232,7 @@ impl World {
     }
 
     /// Carries a parcel over the broker, past what that road suffers now.
-    fn carry(&mut self, road: Road, parcel: Parcel) {
+    pub(super) fn carry(&mut self, road: Road, parcel: Parcel) {
         if !self.broker_is_away() {
             self.carry_on(road, BROKER_LEG.times(2), parcel);
         }
@@ -313,6 +323,7 @@ impl World {
                 | Effect::ReleaseLease { .. }
                 | Effect::SendVehicle { .. }
                 | Effect::SendLift { .. }
+                | Effect::ProbeStore
                 | Effect::Beat(_) => None,
             })
             .collect()

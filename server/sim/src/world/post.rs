@@ -9,7 +9,7 @@ use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::ledger::Guard;
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
-use kernel::wire::gateway::GatewayCommand;
+use kernel::wire::gateway::{ControlBeat, GatewayCommand};
 use kernel::wire::ledger::Record;
 use kernel::wire::vehicle::VehicleCommand;
 
@@ -28,6 +28,10 @@ pub(super) enum Parcel {
     ToGateway {
         gateway: usize,
         command: Box<GatewayCommand>,
+    },
+    NodeBeat {
+        gateway: usize,
+        beat: Box<ControlBeat>,
     },
     /// From a gateway to the broker.
     ToVehicle(Box<VehicleCommand>),

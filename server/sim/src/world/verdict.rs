@@ -1,6 +1,6 @@
 //! How a world ends: every order over, or standing with an alarm, within its bound.
 
-use kernel::alarm::{Alarm, Subject};
+use kernel::alarm::{Alarm, AlarmKind, Subject};
 use kernel::control::{Book, TaskBook};
 use kernel::ids::TaskId;
 use kernel::plant::Plant;
@@ -146,7 +146,10 @@ fn everybody_is_alarmed(plant: &Plant, book: &Book) -> bool {
 fn is_alarmed(book: &Book, id: &TaskId, task: &TaskBook) -> bool {
     let lifts: Vec<_> =
         book.sessions.values().filter(|it| it.task == *id).map(|it| it.lift.clone()).collect();
-    book.alarms.values().any(|(alarm, _)| match &alarm.subject {
+    // Whoever arbitrates, the lift goes on.
+    let standing = book.alarms.values().filter(|(alarm, _)| alarm.kind != AlarmKind::LiftOnEdge);
+    let mut standing = standing;
+    standing.any(|(alarm, _)| match &alarm.subject {
         Subject::Task(subject) => subject == id,
         Subject::Vehicle(subject) => task.vehicle.as_ref() == Some(subject),
         Subject::Lift(subject) => lifts.contains(subject),

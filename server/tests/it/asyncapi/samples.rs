@@ -8,8 +8,8 @@ use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::{DoorState, Expectation, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::time::Millis;
 use kernel::wire::gateway::{
-    Connection, ControlBeat, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading,
-    Outcome, ReadRef, SessionRef, Verdict,
+    Arbitration, Authority, Connection, ControlBeat, GatewayCommand, GatewayRefusal, GatewayStatus,
+    LiftCommand, LiftReading, Outcome, ReadRef, SessionRef, StoredEpoch, Verdict,
 };
 use kernel::wire::vehicle::{
     AckVerdict, Heartbeat, Instruction, Operation, Place, Presence, Progress, Telemetry, VehicleAck,
@@ -158,15 +158,14 @@ const READ: ReadRef = ReadRef { boot: 3, tick: 118 };
 
 pub(super) fn gateway_commands() -> Vec<GatewayCommand> {
     let actions = every!(LiftAction: GoTo, OpenDoor, CloseDoor);
-    let lift = |action: LiftAction| LiftCommand {
+    let lift = |action: LiftAction, authority: Authority| LiftCommand {
         id: name("C-1"),
         lift: name("L1"),
         action,
         floor: name("3"),
         holder: name("A"),
         sequence: 1,
-        token: FencingToken { epoch: 1, serial: 418 },
-        nonce: LeaseNonce(7),
+        authority,
         session: SessionRef {
             session: name("S-1"),
             generation: Generation(12),
@@ -180,7 +179,10 @@ pub(super) fn gateway_commands() -> Vec<GatewayCommand> {
         valid_for_ms: Millis(2500),
     };
     let vehicles = vehicle_commands().into_iter().map(GatewayCommand::Vehicle);
-    actions.into_iter().map(|action| GatewayCommand::Lift(lift(action))).chain(vehicles).collect()
+    let lease = Authority::Lease { token: FencingToken { epoch: 1, serial: 418 }, nonce: LeaseNonce(7) };
+    let edge = GatewayCommand::Lift(lift(LiftAction::GoTo, Authority::Edge { epoch: 2 }));
+    let lifts = actions.into_iter().map(|action| GatewayCommand::Lift(lift(action, lease)));
+    lifts.chain([edge]).chain(vehicles).collect()
 }
 
 fn gateway_refusals() -> Vec<GatewayRefusal> {
@@ -188,6 +190,7 @@ fn gateway_refusals() -> Vec<GatewayRefusal> {
     let missed = expectations().into_iter().map(|found| R::ExpectationMissed { found });
     let plain = [
         R::StaleToken,
+        R::WrongArbitration,
         R::StaleSession,
         R::StaleClaim,
         R::CarOccupied,
@@ -232,21 +235,27 @@ pub(super) fn statuses() -> Vec<GatewayStatus> {
         heartbeat: 50_112,
         occupied: true,
     };
-    let reading = |connection: Connection| LiftReading {
+    let arbitrations = every!(Arbitration: Lease, Edge, Returning);
+    let reading = |connection: Connection, arbitration: Arbitration| LiftReading {
         lift: name("L1"),
         read: READ,
         status: (connection != Connection::Unknown).then(|| status.clone()),
         age_ms: Millis(120),
         connection,
+        arbitration,
         epoch: 1,
         token: FencingToken { epoch: 1, serial: 418 },
         verifying: (connection == Connection::Down).then(|| name("C-1")),
         connections_lost: 0,
     };
-    let lifts = connections.into_iter().map(reading).collect();
+    let lease = connections.into_iter().map(|it| reading(it, Arbitration::Lease));
+    let lifts = lease.chain(arbitrations.into_iter().map(|it| reading(Connection::Up, it))).collect();
     vec![GatewayStatus { gateway: name("G1"), boot: 3, message: 1, messages_rejected: 4, lifts }]
 }
 
 pub(super) fn beats() -> Vec<ControlBeat> {
-    vec![ControlBeat { node: name::<NodeId>("A"), beat: 1 }]
+    let epochs = vec![StoredEpoch { lift: name("L1"), epoch: 3 }];
+    let beat =
+        |reaches_store, epochs| ControlBeat { node: name::<NodeId>("A"), beat: 1, reaches_store, epochs };
+    vec![beat(None, Vec::new()), beat(Some(false), Vec::new()), beat(Some(true), epochs)]
 }

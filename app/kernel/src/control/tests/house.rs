@@ -190,7 +190,7 @@ impl House {
                 Effect::Left => self.nodes[idx].left = true,
                 Effect::Superseded => self.nodes[idx].superseded = true,
                 Effect::Show(Change::Nodes(nodes)) => self.nodes[idx].shown = nodes,
-                Effect::SendLift { .. } | Effect::Beat(_) | Effect::Show(_) => {}
+                Effect::SendLift { .. } | Effect::Beat(_) | Effect::ProbeStore | Effect::Show(_) => {}
             }
         }
     }
@@ -331,6 +331,7 @@ impl House {
             age_ms: Millis(0),
             connection: Connection::Up,
             epoch: 1,
+            arbitration: Arbitration::Lease,
             token: FencingToken::default(),
             verifying: None,
             connections_lost: 0,

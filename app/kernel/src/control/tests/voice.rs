@@ -53,7 +53,7 @@ fn a_command_rests_on_a_read_from_after_the_grant() {
     bench.tell_state();
     let command = bench.to_lift.pop_front().expect("a command");
     assert_eq!(command.read, ReadRef { boot: 1, tick: bench.tick });
-    assert_eq!(command.token, FencingToken { epoch: 1, serial: 1 });
+    assert_eq!(command.authority.token(), Some(FencingToken { epoch: 1, serial: 1 }));
     assert_eq!(command.expects, bench.status.expectation());
     assert_eq!(command.session.generation, crate::ids::Generation(1));
 }
@@ -173,7 +173,7 @@ fn a_refused_command_is_decided_anew() {
     let again = bench.to_lift.pop_front().expect("a command");
     assert_ne!(again.id, command.id);
     assert!(
-        again.token > command.token
+        again.authority.token() > command.authority.token()
             && again.sequence > command.sequence
             && again.read.tick > command.read.tick
     );

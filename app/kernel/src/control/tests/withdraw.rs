@@ -174,6 +174,8 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
         | Record::AlarmRaised { .. }
         | Record::AlarmCleared { .. }
         | Record::DifferenceFound { .. }
+        | Record::ArbitrationChanged { .. }
+        | Record::EdgeDecided { .. }
         | Record::DrillStarted { .. }
         | Record::DrillEnded { .. } => None,
     });

@@ -12,7 +12,7 @@ use crate::lift::{LiftMode, Motion};
 use crate::safeguard::Safeguards;
 use crate::time::Mono;
 use crate::timing::LIFT_READ_AGE_MAX;
-use crate::wire::gateway::Connection;
+use crate::wire::gateway::{Authority, Connection};
 
 const BOOT: u64 = 7;
 
@@ -32,8 +32,8 @@ impl Case {
     fn admitted() -> Self {
         let seen = status("F1", DoorState::Closed);
         let mut command = lift_command("C1", LiftAction::GoTo, "F2", &seen, ReadRef { boot: BOOT, tick: 3 });
-        command.token = FencingToken { epoch: 1, serial: 5 };
-        command.nonce = LeaseNonce(50);
+        command.authority =
+            Authority::Lease { token: FencingToken { epoch: 1, serial: 5 }, nonce: LeaseNonce(50) };
         command.session.generation = Generation(4);
         command.session.claim = Generation(2);
         let marks = LiftMarks {
@@ -52,6 +52,14 @@ impl Case {
             verifying: false,
             now: 1100,
         }
+    }
+
+    fn token(&mut self) -> &mut FencingToken {
+        fixture::lease_of(&mut self.command).0
+    }
+
+    fn nonce(&mut self) -> &mut LeaseNonce {
+        fixture::lease_of(&mut self.command).1
     }
 
     fn seen(&mut self) -> &mut LiftStatus {
@@ -99,20 +107,16 @@ fn fences() {
         (
             "a higher token of another node",
             |it| {
-                it.command.token.serial = 6;
+                it.token().serial = 6;
                 it.command.holder = fixture::node("B");
             },
             Ok(()),
         ),
-        ("a lower token", |it| it.command.token.serial = 4, Err(R::StaleToken)),
+        ("a lower token", |it| it.token().serial = 4, Err(R::StaleToken)),
         ("the same token of another node", |it| it.command.holder = fixture::node("B"), Err(R::StaleToken)),
-        ("the same token of another request", |it| it.command.nonce = LeaseNonce(51), Err(R::StaleToken)),
-        ("a later epoch than the gateway's", |it| it.command.token.epoch = 2, Err(R::StaleToken)),
-        (
-            "an earlier epoch",
-            |it| it.command.token = FencingToken { epoch: 0, serial: 99 },
-            Err(R::StaleToken),
-        ),
+        ("the same token of another request", |it| *it.nonce() = LeaseNonce(51), Err(R::StaleToken)),
+        ("a later epoch than the gateway's", |it| it.token().epoch = 2, Err(R::StaleToken)),
+        ("an earlier epoch", |it| *it.token() = FencingToken { epoch: 0, serial: 99 }, Err(R::StaleToken)),
         ("a higher session, car empty", |it| it.command.session.generation = Generation(5), Ok(())),
         (
             "a higher session, car occupied",

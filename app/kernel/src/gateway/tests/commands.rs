@@ -76,9 +76,9 @@ fn what_changed_while_a_command_was_queued_refuses_it_when_it_is_taken() {
             "a later grant came in",
             |it| {
                 let mut later = it.command("C3", LiftAction::OpenDoor, "F1");
-                later.token.serial = 2;
                 later.holder = fixture::node("B");
-                later.nonce = LeaseNonce(9);
+                let (token, nonce) = fixture::lease_of(&mut later);
+                (token.serial, *nonce) = (2, LeaseNonce(9));
                 it.send(later);
             },
             "StaleToken",

@@ -115,6 +115,10 @@ fn no_safeguard_of_the_gateway_is_idle() {
             S::CommandMemory
             | S::MemoryWindow
             | S::LinkFence
+            | S::EdgeArbitration
+            | S::EdgeEntry
+            | S::EdgeFence
+            | S::EdgeTable
             | S::SteadyClock
             | S::TwoChannels
             | S::OneSession

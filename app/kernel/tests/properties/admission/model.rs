@@ -9,7 +9,7 @@ use kernel::ids::{CommandId, TaskId};
 use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::{Expectation, LiftStatus};
 use kernel::timing::PLC_ACK_DEADLINE;
-use kernel::wire::gateway::{Connection, GatewayCommand, GatewayRefusal, LiftCommand, Verdict};
+use kernel::wire::gateway::{Authority, Connection, GatewayCommand, GatewayRefusal, LiftCommand, Verdict};
 
 use super::plc::{FLOORS, Plc};
 use super::steps::{Death, Step, Turn, task_name};
@@ -245,8 +245,10 @@ impl Model {
 
     fn adopt(&mut self, command: &LiftCommand) {
         let durable = &mut self.durable;
-        durable.token = command.token;
-        durable.holder = Some((command.holder.to_string(), command.nonce));
+        if let Authority::Lease { token, nonce } = command.authority {
+            durable.token = token;
+            durable.holder = Some((command.holder.to_string(), nonce));
+        }
         durable.session = command.session.generation.0;
         durable.claims.insert(command.session.task.clone(), command.session.claim.0);
     }

@@ -5,7 +5,7 @@ use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::time::Millis;
 use kernel::timing::LIFT_READ_AGE_MAX;
-use kernel::wire::gateway::{Connection, GatewayRefusal, LiftCommand, ReadRef};
+use kernel::wire::gateway::{Authority, Connection, GatewayRefusal, LiftCommand, ReadRef};
 
 use super::model::{Doubt, Model};
 use super::plc::FLOORS;
@@ -43,10 +43,11 @@ impl Model {
 
     /// The highest token, and of equal ones the first that came.
     fn token_holds(&self, command: &LiftCommand) -> bool {
-        let first = (command.holder.to_string(), command.nonce);
+        let Authority::Lease { token, nonce } = command.authority else { return false };
+        let first = (command.holder.to_string(), nonce);
         let same = self.durable.holder.as_ref() == Some(&first);
-        command.token.epoch == self.durable.epoch
-            && (command.token > self.durable.token || command.token == self.durable.token && same)
+        token.epoch == self.durable.epoch
+            && (token > self.durable.token || token == self.durable.token && same)
     }
 
     pub(super) fn claim(&self, task: &TaskId) -> u64 {
@@ -73,9 +74,10 @@ impl Model {
         let mut command = fixture::lift_command(&id, action, floor, shown, ReadRef { boot, tick });
         let serial = ask.serial.to(self.durable.token.serial);
         let epoch = ask.epoch.to(u64::from(self.durable.epoch));
-        command.token = FencingToken { epoch: u32::try_from(epoch).expect("a small epoch"), serial };
+        let token = FencingToken { epoch: u32::try_from(epoch).expect("a small epoch"), serial };
+        let nonce = LeaseNonce(if ask.same_nonce { serial } else { serial + 1000 });
+        command.authority = Authority::Lease { token, nonce };
         command.holder = fixture::node(if ask.same_holder { "A" } else { "B" });
-        command.nonce = LeaseNonce(if ask.same_nonce { serial } else { serial + 1000 });
         command.session.generation = Generation(ask.session.to(self.durable.session));
         command.session.task = task_name(ask.task);
         command.session.claim = Generation(ask.claim.to(self.claim(&command.session.task)));
