@@ -6,7 +6,6 @@ mod hall;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kernel::control::{Book, NodeEnd};
 use kernel::ids::{LedgerSequence, NodeId};

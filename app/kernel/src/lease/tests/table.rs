@@ -32,7 +32,9 @@ impl Bench {
         let refused = |it: LeaseRefusal| match it {
             LeaseRefusal::Lost => "x".to_owned(),
             LeaseRefusal::HeldTooLong => ">".to_owned(),
-            other => panic!("{other:?}"),
+            other @ (LeaseRefusal::Held { .. } | LeaseRefusal::StoreDown | LeaseRefusal::Unknown) => {
+                panic!("{other:?}")
+            }
         };
         match what {
             'r' => self
