@@ -44,6 +44,8 @@ pub enum Safeguard {
     TwoChannels,
     /// Control: one session holds a lift (B1).
     OneSession,
+    /// Control: a ride without a living task leaves the line, and gives its lift back (B7).
+    LivingTask,
     /// Control: a link is opened only when vehicle and ledger agree (C10).
     Reconciliation,
     /// Control: a heartbeat brings what a lost result would have said (C8).
@@ -60,7 +62,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -80,6 +82,7 @@ impl Safeguard {
         Self::SteadyClock,
         Self::TwoChannels,
         Self::OneSession,
+        Self::LivingTask,
         Self::Reconciliation,
         Self::HeartbeatResults,
         Self::ConditionalWrites,
@@ -108,6 +111,7 @@ impl Safeguard {
             Self::SteadyClock => "steady-clock",
             Self::TwoChannels => "two-channels",
             Self::OneSession => "one-session",
+            Self::LivingTask => "living-task",
             Self::Reconciliation => "reconciliation",
             Self::HeartbeatResults => "heartbeat-results",
             Self::ConditionalWrites => "conditional-writes",

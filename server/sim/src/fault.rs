@@ -40,6 +40,11 @@ pub enum FaultKind {
         /// It is away for so long.
         for_ms: Millis,
     },
+    /// A node dies and never comes back.
+    NodeGone {
+        /// Which.
+        node: NodeId,
+    },
     /// A node is asked to stop, hands over, and is started again.
     NodeStopped {
         /// Which.

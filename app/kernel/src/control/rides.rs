@@ -262,6 +262,9 @@ impl Control {
     }
 
     fn task_lives(&self, session: &SessionBook) -> bool {
+        if !self.safeguards.holds(Safeguard::LivingTask) {
+            return true;
+        }
         self.book.tasks.get(&session.task).is_some_and(|it| !it.state.is_terminal())
     }
 }

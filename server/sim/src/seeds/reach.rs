@@ -24,6 +24,7 @@ impl Reach {
             Safeguard::VehicleMode => Self::Seed(11),
             Safeguard::TwoChannels => Self::Seed(1),
             Safeguard::OneSession => Self::Seed(3),
+            Safeguard::LivingTask => Self::Seed(1),
             Safeguard::HeartbeatResults => Self::Seed(5),
             Safeguard::ConditionalWrites => Self::Seed(1),
             Safeguard::Takeover => Self::Out(

@@ -16,7 +16,7 @@ use crate::plant::{SimEvent, SimPlant};
 use crate::vehicle::VehicleMessage;
 
 /// A WMS that got no answer, or "try again", asks again with the same key.
-const WMS_RETRY: Millis = Millis::seconds(1);
+pub(super) const WMS_RETRY: Millis = Millis::seconds(1);
 /// A connection to a PLC that broke is opened again so late.
 const PLC_RECONNECT: Millis = Millis(500);
 /// The broker keeps at most so many messages for one vehicle that is away.
@@ -76,6 +76,7 @@ impl World {
             Parcel::BrokerBack => self.broker_back(),
             Parcel::PlantBack => self.plant_back(),
             Parcel::Order { planned } => self.place(planned),
+            Parcel::TakeBack { planned } => self.take_back(planned),
             Parcel::Fault { idx } => {
                 if let Some(fault) = self.config.faults.get(idx).cloned() {
                     self.suffer(&fault.kind);
@@ -115,6 +116,7 @@ impl World {
             | Parcel::BrokerBack
             | Parcel::StoreLine
             | Parcel::Order { .. }
+            | Parcel::TakeBack { .. }
             | Parcel::Fault { .. }
             | Parcel::Second => return None,
         };
@@ -338,16 +340,16 @@ impl World {
         let request = RequestId(u64::try_from(planned).unwrap_or(u64::MAX));
         let (key, fingerprint) = (format!("wms-{planned}"), format!("{}-{}", order.from, order.to));
         let event = Event::OrderRequested { request, order, idempotency_key: key, fingerprint };
-        let up: Vec<(usize, u32)> = self
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, it)| it.control.is_some())
-            .map(|(idx, it)| (idx, it.life))
-            .collect();
-        if let Some((idx, life)) = up.get(turn % up.len().max(1)).copied() {
+        if let Some((idx, life)) = self.node_that_is_up(turn) {
             self.send_to_node(idx, life, STORE_LEG, event);
         }
         self.post.send(self.now + WMS_RETRY, Parcel::Order { planned });
+    }
+
+    /// Whose turn it is of the nodes that are up, and its life.
+    pub(super) fn node_that_is_up(&self, turn: usize) -> Option<(usize, u32)> {
+        let up = self.nodes.iter().enumerate().filter(|(_, it)| it.control.is_some());
+        let up: Vec<(usize, u32)> = up.map(|(idx, it)| (idx, it.life)).collect();
+        up.get(turn % up.len().max(1)).copied()
     }
 }

@@ -1,5 +1,6 @@
 //! Faults that happen.
 
+use kernel::ids::NodeId;
 use kernel::time::Millis;
 
 use super::post::Parcel;
@@ -27,6 +28,7 @@ impl World {
                     self.kill_node(idx, *for_ms);
                 }
             }
+            FaultKind::NodeGone { node } => self.lose_node(node),
             FaultKind::NodeStopped { node, for_ms } => self.stop_node(node, *for_ms),
             FaultKind::GatewayKilled { gateway, for_ms } => {
                 if let Some(idx) = self.gateways.iter().position(|it| it.id == *gateway) {
@@ -70,6 +72,15 @@ impl World {
         }
     }
 
+    /// Whatever was to start it again finds nothing to start.
+    fn lose_node(&mut self, id: &NodeId) {
+        let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
+        if let Some(node) = self.nodes.get_mut(idx) {
+            node.gone = true;
+        }
+        self.kill_node(idx, Millis(0));
+    }
+
     pub(super) fn kill_gateway(&mut self, idx: usize, away: Millis) {
         let Some(machine) = self.gateways.get_mut(idx) else { return };
         if machine.gateway.take().is_some() {
@@ -79,7 +90,7 @@ impl World {
         }
     }
 
-    fn stop_node(&mut self, id: &kernel::ids::NodeId, away: Millis) {
+    fn stop_node(&mut self, id: &NodeId, away: Millis) {
         let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
         let Some(node) = self.nodes.get_mut(idx).filter(|it| it.control.is_some()) else { return };
         node.leaves_for = Some(away);

@@ -55,8 +55,7 @@ impl World {
                     placing.accepted = Some(accepted.order);
                 }
             }
-            // No script takes an order back yet: whoever did would hear it from the node.
-            Effect::AnswerWithdrawal { .. } => {}
+            Effect::AnswerWithdrawal { request, answer } => self.withdrawal_answered(request, &answer),
             Effect::AcquireLease { lift, nonce, epoch, floor } => {
                 let holder = node.id.clone();
                 self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor });

@@ -121,6 +121,9 @@ pub(super) enum Parcel {
     Order {
         planned: usize,
     },
+    TakeBack {
+        planned: usize,
+    },
     Fault {
         idx: usize,
     },
