@@ -77,6 +77,8 @@ pub struct Presence {
     pub beat: u64,
     /// Of its program.
     pub version: String,
+    /// The broker reaches it.
+    pub hears_broker: bool,
     /// By its own wall clock, for people.
     pub at: DateTime<Utc>,
 }

@@ -87,6 +87,13 @@ pub enum FaultKind {
         /// It comes back without the sessions that it kept.
         forgets: bool,
     },
+    /// A node and the broker do not reach each other; the ledger and the lease store are reached.
+    NodeCutOff {
+        /// Which.
+        node: NodeId,
+        /// For so long.
+        for_ms: Millis,
+    },
     /// Messages of one road suffer.
     Road {
         /// Which.

@@ -174,6 +174,7 @@ impl World {
                 id,
                 clock,
                 control: None,
+                cut_off: None,
                 gone: false,
                 life: 0,
                 n_followed: 0,
@@ -373,7 +374,7 @@ impl World {
         let id = node.id.clone();
         self.note(|| format!("node {id} starts"));
         self.checkers.node_started(now, &id, misfit);
-        self.tell_broker(idx, !self.broker_is_away());
+        self.tell_broker(idx);
         self.drain_node(idx);
     }
 

@@ -2,6 +2,7 @@
 
 mod acts;
 mod alarms;
+mod cut_off;
 mod deliveries;
 mod drills;
 mod house;
@@ -194,7 +195,7 @@ impl Bench {
                 Effect::SendVehicle { command, .. } => self.command_left(command),
                 Effect::SendLift { command, .. } => self.to_lift.push_back(command),
                 Effect::Beat(_) => self.beats += 1,
-                Effect::Attend { run, beat } => self.attended.push((run, beat)),
+                Effect::Attend { run, beat, .. } => self.attended.push((run, beat)),
                 Effect::Left => self.left = true,
                 Effect::Superseded => self.superseded = true,
                 Effect::Show(change) => self.shown(change),

@@ -22,6 +22,8 @@ const NODES_MAX: u64 = 3;
 const FAMILY_PERCENT: u64 = 35;
 /// So many of a hundred worlds with several nodes lose one of them for good.
 const GONE_PERCENT: u64 = 20;
+/// So many of a hundred worlds have a node that the broker does not reach for a while.
+const CUT_OFF_PERCENT: u64 = 20;
 /// So many of a hundred orders are taken back.
 const WITHDRAWN_PERCENT: u64 = 20;
 /// After so long at most: an order takes about a minute, and longer in a world with faults.
@@ -50,6 +52,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
         }
     }
     draw_gone(seed, span, &mut config, &mut families);
+    draw_cut_off(seed, span, &mut config, &mut families);
     Ok(RandomWorld { config, families, span })
 }
 
@@ -64,6 +67,19 @@ fn draw_gone(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut B
         families.insert(FaultFamily::Restart);
         let at = Millis(rng.within(1000..=span.0.max(1000)));
         config.faults.push(Fault { at, kind: FaultKind::NodeGone { node } });
+    }
+}
+
+/// The broker does not reach a node for a while.
+fn draw_cut_off(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    let mut rng = Rng::new(seed, "cut off");
+    if rng.within(0..=99) < CUT_OFF_PERCENT
+        && let Some(node) = one_of(&mut rng, &config.nodes).cloned()
+    {
+        families.insert(FaultFamily::Road);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        let for_ms = Millis(rng.within(500..=60_000));
+        config.faults.push(Fault { at, kind: FaultKind::NodeCutOff { node, for_ms } });
     }
 }
 

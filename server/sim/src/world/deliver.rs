@@ -53,7 +53,9 @@ impl World {
                 self.ledger_takes((node, life, batch), records, &guards);
             }
             Parcel::News { node, life, n_batches } => self.news(place, node, life, n_batches),
-            Parcel::Attend { node, life, run, beat } => self.attended(node, life, run, beat),
+            Parcel::Attend { node, life, run, beat, hears_broker } => {
+                self.attended((node, life), run, beat, hears_broker);
+            }
             Parcel::ToStore(request) => {
                 self.store.acquire(request, self.now);
                 self.serve_store();
@@ -74,6 +76,7 @@ impl World {
             Parcel::NodeUp { node } => self.start_node(node),
             Parcel::GatewayUp { gateway } => self.start_gateway(gateway),
             Parcel::BrokerBack => self.broker_back(),
+            Parcel::NodeReached { node } => self.tell_broker(node),
             Parcel::PlantBack => self.plant_back(),
             Parcel::Order { planned } => self.place(planned),
             Parcel::TakeBack { planned } => self.take_back(planned),
@@ -114,6 +117,7 @@ impl World {
             | Parcel::GatewayUp { .. }
             | Parcel::PlantBack
             | Parcel::BrokerBack
+            | Parcel::NodeReached { .. }
             | Parcel::StoreLine
             | Parcel::Order { .. }
             | Parcel::TakeBack { .. }
@@ -318,7 +322,7 @@ impl World {
         }
         self.broker_away = None;
         for idx in 0..self.nodes.len() {
-            self.tell_broker(idx, true);
+            self.tell_broker(idx);
         }
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
             self.post.send(self.now + CONNECT_TIME.times(4), Parcel::Connect { vehicle });

@@ -51,6 +51,7 @@ impl World {
                 self.ledger_away = self.ledger_away.max(Some(now + *for_ms));
             }
             FaultKind::BrokerAway { for_ms, forgets } => self.lose_broker(now + *for_ms, *forgets),
+            FaultKind::NodeCutOff { node, for_ms } => self.cut_off(node, now + *for_ms),
             FaultKind::Road { road, effect, permille, for_ms } => {
                 let until = now + *for_ms;
                 self.roads.push(RoadTrouble { road: *road, effect: *effect, permille: *permille, until });
@@ -114,6 +115,15 @@ impl World {
         }
     }
 
+    fn cut_off(&mut self, id: &NodeId, until: kernel::time::Mono) {
+        let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
+        if let Some(node) = self.nodes.get_mut(idx) {
+            node.cut_off = node.cut_off.max(Some(until));
+        }
+        self.tell_broker(idx);
+        self.post.send(until, Parcel::NodeReached { node: idx });
+    }
+
     fn lose_broker(&mut self, until: kernel::time::Mono, forgets: bool) {
         self.broker_away = self.broker_away.max(Some(until));
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
@@ -123,7 +133,7 @@ impl World {
             }
         }
         for idx in 0..self.nodes.len() {
-            self.tell_broker(idx, false);
+            self.tell_broker(idx);
         }
         self.post.send(until, Parcel::BrokerBack);
     }

@@ -75,6 +75,8 @@ pub(super) struct NodeMachine {
     pub(super) clock: Clock,
     /// None while it is down.
     pub(super) control: Option<Control>,
+    /// The broker does not reach it until then.
+    pub(super) cut_off: Option<Mono>,
     /// It never starts again.
     pub(super) gone: bool,
     /// Rises by each start: what was on its way to an earlier run is lost.

@@ -71,6 +71,7 @@ pub(super) enum Parcel {
         life: u32,
         run: u64,
         beat: u64,
+        hears_broker: bool,
     },
     ToStore(Request),
     Release {
@@ -116,6 +117,10 @@ pub(super) enum Parcel {
         gateway: usize,
     },
     BrokerBack,
+    /// The broker reaches a node again.
+    NodeReached {
+        node: usize,
+    },
     PlantBack,
     StoreLine,
     Order {

@@ -4,6 +4,7 @@
 
 mod accidents;
 mod boundaries;
+mod cut_off;
 mod seeds;
 mod takeover;
 mod thaw;
