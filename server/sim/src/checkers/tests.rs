@@ -98,6 +98,7 @@ fn what_has_two_owners_is_found() {
     ];
     for (records, two) in rows {
         let (mut checkers, sim) = (Checkers::new(&fixture::plant()), sim());
+        checkers.withdrawal_asked(&OrderId::try_new("O-1").expect("a name"));
         for (sequence, record) in (1..).zip(&records) {
             checkers.recorded(Mono(0), &entry(sequence, record.clone()), &sim);
         }
