@@ -22,9 +22,9 @@ function text(value) {
 
 const some = (bytes) => [1, ...bytes];
 
-function peer({ id, standing, since, heardAt, tasks }) {
+function peer({ id, standing, since, heardAt, hearsBroker = true, tasks }) {
   return [...text(id), ...varint(1), ...varint(STANDINGS.indexOf(standing)), ...some(text("0.1.0")), ...text(since),
-    ...some(text(heardAt)), ...varint(tasks)];
+    ...some(text(heardAt)), ...some([hearsBroker ? 1 : 0]), ...varint(tasks)];
 }
 
 /// All control nodes.

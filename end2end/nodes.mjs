@@ -99,18 +99,19 @@ async function showsNodes(test) {
   const held = await openHeldPage(test, url);
   const { page } = held;
   const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString();
-  const peer = (id, standing, seconds, tasks) =>
-    ({ id, standing, since: ago(seconds), heardAt: ago(standing === "running" ? 1 : seconds), tasks });
+  const peer = (id, standing, seconds, tasks, hearsBroker = true) =>
+    ({ id, standing, since: ago(seconds), heardAt: ago(standing === "running" ? 1 : seconds), hearsBroker, tasks });
   const rows = [
     ["running", "en", /^B · 3 tasks$/, 0],
     ["stopped", "en", /^B stopped · 3 tasks$/, 0],
     ["silent", "en", /^B silent 1 min \d\d s · 3 tasks$/, 1],
+    ["running", "en", /^B does not hear the broker · 0 tasks$/, 1, false],
     ["lost", "zh-CN", /^B 已失效 1 分 \d\d 秒 · 3 项任务$/, 1],
   ];
   try {
-    for (const [standing, lang, words, missing] of rows) {
+    for (const [standing, lang, words, missing, hears = true] of rows) {
       thaw(held);
-      await freeze(held, [frames.nodes([peer("A", "running", 5400, 4), peer("B", standing, 95, 3)])]);
+      await freeze(held, [frames.nodes([peer("A", "running", 5400, 4), peer("B", standing, 95, hears ? 3 : 0, hears)])]);
       await page.waitForSelector(`[data-node=B][data-standing=${standing}]`, { timeout: SHORT_MS });
       await choose(page, lang, "day");
       const read = async (node) => (await page.innerText(`[data-node=${node}]`)).replace(/\s+/g, " ").trim();
@@ -119,7 +120,7 @@ async function showsNodes(test) {
       assert.equal(await page.locator(".node-list .missing").count(), missing, standing);
       const grey = (await saturatedPixels(await page.locator(".head").screenshot())) === 0;
       assert.equal(grey, !missing, `${standing}: color stands for what is missing alone`);
-      await shot(`nodes-${standing}`, page);
+      await shot(`nodes-${hears ? standing : "cut-off"}`, page);
     }
     await opensByKeyboard(test, page);
   } finally {

@@ -82,10 +82,19 @@ mod tests {
             (
                 sample::nodes(),
                 Some("en"),
-                &["node-list", "this page", "silent", "lost", "2 tasks", "taken for dead", "claimed by"],
+                &[
+                    "node-list",
+                    "this page",
+                    "silent",
+                    "lost",
+                    "2 tasks",
+                    "taken for dead",
+                    "claimed by",
+                    "does not hear the broker",
+                ],
                 &["B stopped"],
             ),
-            (sample::nodes(), None, &["本页", "失联", "已失效", "2 项任务"], &[]),
+            (sample::nodes(), None, &["本页", "失联", "已失效", "2 项任务", "与消息代理断开"], &[]),
             (sample::nodes()[..1].to_vec(), Some("en"), &["control"], &["node-list", "this page"]),
         ];
         for (nodes, language, present, absent) in rows {

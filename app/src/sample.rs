@@ -91,17 +91,22 @@ pub(crate) fn task(id: &str) -> TaskView {
     }
 }
 
-/// Three control nodes: one that runs, one that is silent, one that is lost.
+/// Four control nodes: one that runs, one that is silent, one that is lost, one that does not hear the broker.
 pub(crate) fn nodes() -> Vec<PeerView> {
-    let rows =
-        [("A", NodeStanding::Running, 1), ("B", NodeStanding::Silent, 2), ("C", NodeStanding::Lost, 0)];
-    let view = |(id, standing, tasks)| PeerView {
+    let rows = [
+        ("A", NodeStanding::Running, true, 1),
+        ("B", NodeStanding::Silent, true, 2),
+        ("C", NodeStanding::Lost, true, 0),
+        ("D", NodeStanding::Running, false, 0),
+    ];
+    let view = |(id, standing, hears_broker, tasks)| PeerView {
         id: NodeId::try_new(id).unwrap(),
         run: 1,
         standing,
         version: Some("0.1.0".to_owned()),
         since: at(-60),
         heard_at: Some(at(-61)),
+        hears_broker: Some(hears_broker),
         tasks,
     };
     rows.map(view).to_vec()

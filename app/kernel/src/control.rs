@@ -7,6 +7,7 @@
 mod alarms;
 mod api;
 mod book;
+mod cut_off;
 mod drills;
 mod ears;
 mod edge;
@@ -37,6 +38,7 @@ use crate::wire::view::LiftCommandView;
 
 use self::alarms::Rejections;
 use self::book::Touched;
+use self::cut_off::CutOff;
 use self::ears::{GatewayEar, LiftEar, VehicleEar};
 use self::nodes::{Leaving, PeerEar, Seen};
 use self::orders::{Contested, PendingOrder};
@@ -124,6 +126,7 @@ pub struct Control {
     /// After a conflict: nothing that rests on what this node knows is proposed before it was followed.
     behind_until: Option<Mono>,
     broker_connected: bool,
+    cut_off: CutOff,
     messages_rejected: u64,
     rejections: Rejections,
     last_rejection: Option<String>,
@@ -175,6 +178,7 @@ impl Control {
             ledger_paused_until: None,
             behind_until: None,
             broker_connected: false,
+            cut_off: CutOff::default(),
             messages_rejected: 0,
             rejections: Rejections::default(),
             last_rejection: None,
@@ -235,7 +239,7 @@ impl Control {
             Event::GatewayStatus(status) => self.gateway_heard(status, now),
             Event::Broker { connected } => {
                 self.broker_connected = connected;
-                self.touched.insert(Touched::Node);
+                self.touched.extend([Touched::Node, Touched::Nodes]);
             }
             Event::MessageRejected { topic, reason } => self.reject(&topic, &reason),
             Event::DrillBegan(drill) => self.drill_began(drill),
@@ -282,11 +286,13 @@ impl Control {
         if self.ledger_paused_until.take_if(|until| *until <= now.mono).is_some() {
             self.touched.insert(Touched::Node);
         }
+        self.note_cut_off(now);
         if self.next_beat <= now.mono {
             self.next_beat = now.mono + CONTROL_BEAT_PERIOD;
             self.beat();
             if self.run > 0 {
-                self.effects.push_back(Effect::Attend { run: self.run, beat: self.beats });
+                let (run, beat, hears_broker) = (self.run, self.beats, self.broker_connected);
+                self.effects.push_back(Effect::Attend { run, beat, hears_broker });
             }
         }
         self.drive_contested(now);

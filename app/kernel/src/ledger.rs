@@ -25,7 +25,8 @@ pub enum Row {
     Key(String),
     /// Generation of the claim on a task.
     Claim(TaskId),
-    /// How often a task was told on: its commands, and its end. Who takes it back rests on knowing all of them.
+    /// How often a task was told on: its commands, its places before lifts, and its end. Who takes it back rests on
+    /// knowing all of them.
     Step(TaskId),
     /// How often a vehicle was chosen for a task.
     Vehicle(VehicleId),
@@ -76,6 +77,8 @@ pub struct Presence {
     pub beat: u64,
     /// Of its program.
     pub version: String,
+    /// The broker reaches it.
+    pub hears_broker: bool,
     /// By its own wall clock, for people.
     pub at: DateTime<Utc>,
 }
@@ -129,13 +132,13 @@ pub fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
             (Row::Lift(lift.clone()), Step::To(generation.0))
         }
         Record::CommandIssued { command } => (Row::Step(command.task.clone()?), Step::Next),
+        Record::SessionRequested { task, .. } => (Row::Step(task.clone()), Step::Next),
         Record::TaskChanged {
             task,
             event:
                 TaskEvent::Finished { .. } | TaskEvent::ExecutionFailed { .. } | TaskEvent::Withdrawn { .. },
         } => (Row::Step(task.clone()), Step::Next),
         Record::TaskChanged { .. }
-        | Record::SessionRequested { .. }
         | Record::SessionChanged { .. }
         | Record::AlarmRaised { .. }
         | Record::AlarmCleared { .. }

@@ -56,6 +56,8 @@ pub enum Safeguard {
     TwoChannels,
     /// Control: one session holds a lift (B1).
     OneSession,
+    /// Control: a ride without a living task leaves the line, and gives its lift back (B7).
+    LivingTask,
     /// Control: a link is opened only when vehicle and ledger agree (C10).
     Reconciliation,
     /// Control: a heartbeat brings what a lost result would have said (C8).
@@ -72,7 +74,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -98,6 +100,7 @@ impl Safeguard {
         Self::SteadyClock,
         Self::TwoChannels,
         Self::OneSession,
+        Self::LivingTask,
         Self::Reconciliation,
         Self::HeartbeatResults,
         Self::ConditionalWrites,
@@ -132,6 +135,7 @@ impl Safeguard {
             Self::SteadyClock => "steady-clock",
             Self::TwoChannels => "two-channels",
             Self::OneSession => "one-session",
+            Self::LivingTask => "living-task",
             Self::Reconciliation => "reconciliation",
             Self::HeartbeatResults => "heartbeat-results",
             Self::ConditionalWrites => "conditional-writes",

@@ -55,6 +55,10 @@ pub const PEER_SILENT_AFTER: Millis = Millis::seconds(3);
 pub const PEER_LOST_AFTER: Millis = Millis::seconds(5);
 /// A node that has not read the others' words for so long cannot tell who is silent, and begins to count anew.
 pub const PEER_READ_GAP_MAX: Millis = Millis::seconds(3);
+/// A node that the broker does not reach for so long, while it reaches another one, leaves its share to that. As long as
+/// a vehicle waits for a control beat, and longer than clients come back apart from each other when a broker was started
+/// again; with a word to say so, and a claim, its tasks still go on within 10 s.
+pub const BROKER_CUT_OFF_AFTER: Millis = CONTROL_BEAT_PERIOD.times(CONTROL_BEATS_MISSED_MAX);
 /// After a conflict nothing that rests on the same knowledge is proposed before the ledger was followed, at most so
 /// long: the poll behind its notifications.
 pub const FOLLOW_POLL: Millis = Millis(250);

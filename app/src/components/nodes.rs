@@ -33,11 +33,12 @@ pub(crate) fn node_names(screen: Screen, opened: RwSignal<bool>) -> impl IntoVie
 fn node_name(screen: Screen, peer: PeerView) -> impl IntoView {
     let here = is_serving(screen, &peer.id);
     let (standing, since, n_tasks) = (peer.standing, peer.since, peer.tasks);
+    let cut_off = is_cut_off(&peer);
     let state = move || {
         let locale = screen.locale.get();
         let word = locale.node_standing(standing);
         match standing {
-            NodeStanding::Running => None,
+            NodeStanding::Running => cut_off.then(|| format!(" {}", locale.hears_no_broker())),
             NodeStanding::Stopped => Some(format!(" {word}")),
             NodeStanding::Silent | NodeStanding::Lost => {
                 Some(format!(" {word} {}", screen.clock.span_since(since, locale)))
@@ -46,7 +47,7 @@ fn node_name(screen: Screen, peer: PeerView) -> impl IntoView {
     };
     let tasks = move || screen.locale.get().node_tasks(n_tasks);
     view! {
-        <span class=format!("node {}", standing_class(standing)) data-node=peer.id.to_string()
+        <span class=format!("node {}", class_of(standing, cut_off)) data-node=peer.id.to_string()
             data-standing=standing_code(standing)>
             <span class="node-id">{peer.id.to_string()}</span>
             {state}
@@ -85,11 +86,20 @@ pub(crate) fn node_panel(screen: Screen, opened: RwSignal<bool>) -> impl IntoVie
 fn node_row(screen: Screen, peer: PeerView) -> impl IntoView {
     let here = is_serving(screen, &peer.id);
     let (standing, since, heard_at) = (peer.standing, peer.since, peer.heard_at);
+    let cut_off = is_cut_off(&peer);
     let age = move |at| {
         let locale = screen.locale.get();
         screen.clock.seconds_since(at).map(|seconds| locale.age(&locale.span(seconds)))
     };
     let heard = move || heard_at.and_then(age);
+    let word = move || {
+        let locale = screen.locale.get();
+        if cut_off { locale.hears_no_broker() } else { locale.node_standing(standing) }
+    };
+    let meaning = move || {
+        let locale = screen.locale.get();
+        if cut_off { locale.hears_no_broker_meaning() } else { locale.node_standing_meaning(standing) }
+    };
     view! {
         <tr>
             <th scope="row">
@@ -97,8 +107,8 @@ fn node_row(screen: Screen, peer: PeerView) -> impl IntoView {
                 {here.then(|| view! { <span class="quiet">" " {screen.text(Locale::this_page)}</span> })}
             </th>
             <td>
-                <span class=standing_class(standing)>{move || screen.locale.get().node_standing(standing)}</span>
-                <span class="quiet">{move || screen.locale.get().node_standing_meaning(standing)}</span>
+                <span class=class_of(standing, cut_off)>{word}</span>
+                <span class="quiet">{meaning}</span>
             </td>
             <td>{move || screen.clock.span_since(since, screen.locale.get())}</td>
             <td>{heard}</td>
@@ -123,6 +133,15 @@ pub(crate) fn claimant(screen: Screen, id: &NodeId) -> impl IntoView + use<> {
 
 fn is_serving(screen: Screen, id: &NodeId) -> bool {
     screen.store.node.read().id == *id
+}
+
+/// It runs, and the broker does not reach it: so neither do vehicles and gateways.
+fn is_cut_off(peer: &PeerView) -> bool {
+    peer.standing == NodeStanding::Running && peer.hears_broker == Some(false)
+}
+
+fn class_of(standing: NodeStanding, cut_off: bool) -> &'static str {
+    if cut_off { standing_class(NodeStanding::Silent) } else { standing_class(standing) }
 }
 
 /// Grey unless somebody is missing: a lost node leaves the site without its second.

@@ -122,6 +122,16 @@ impl Locale {
         }
     }
 
+    /// Of a node that runs and is cut off from the broker.
+    pub(crate) fn hears_no_broker(self) -> &'static str {
+        self.pick("与消息代理断开", "does not hear the broker")
+    }
+
+    /// What follows from that.
+    pub(crate) fn hears_no_broker_meaning(self) -> &'static str {
+        self.pick("其任务由能连上的节点接管", "nodes that hear it take over its tasks")
+    }
+
     pub(crate) fn connection(self, connection: Connection) -> &'static str {
         match connection {
             Connection::Unknown => self.pick("尚未读到", "not read yet"),

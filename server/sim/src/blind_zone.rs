@@ -80,6 +80,7 @@ fn config(seed: u64) -> Result<WorldConfig, InvalidName> {
             at: Millis(5000 + n * ORDER_PERIOD.0),
             from: station(from)?,
             to: station(if from == to { to % floors + 1 } else { to })?,
+            withdrawn_after: None,
         });
     }
     Ok(config)

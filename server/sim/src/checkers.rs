@@ -6,13 +6,14 @@ mod orders;
 mod owners;
 mod roads;
 mod screens;
+mod withdrawals;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kernel::control::Control;
+use kernel::control::{Control, RequestId};
 use kernel::gateway::{CommandBlock, WriteResult};
-use kernel::ids::{CommandId, GatewayId, LiftId, NodeId, VehicleId};
+use kernel::ids::{CommandId, GatewayId, LiftId, NodeId, OrderId, VehicleId};
 use kernel::lease::{FencingToken, LeaseRequest};
 use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
@@ -30,6 +31,7 @@ pub(crate) use orders::handled;
 use owners::OwnerWatch;
 use roads::VehicleWatch;
 use screens::Screen;
+use withdrawals::WithdrawalWatch;
 
 /// A promise that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +71,8 @@ pub enum Checker {
     OneArbiter,
     /// An idempotency key makes one order, a claim's generation is one node's, a vehicle has one open task (C16).
     OneOwner,
+    /// What is withdrawn moves no load, stands in no line, was asked for, and is told once as it is (B7).
+    WithdrawnIsOver,
 }
 
 impl Checker {
@@ -92,6 +96,7 @@ impl Checker {
             Self::OneRide => "one_ride",
             Self::OneArbiter => "one_arbiter",
             Self::OneOwner => "one_owner",
+            Self::WithdrawnIsOver => "withdrawn_is_over",
         }
     }
 }
@@ -125,6 +130,7 @@ pub struct Checkers {
     line: LineWatch,
     owners: OwnerWatch,
     arbiters: ArbiterWatch,
+    withdrawals: WithdrawalWatch,
     screens: BTreeMap<usize, Screen>,
     violations: Vec<Violation>,
 }
@@ -138,6 +144,7 @@ impl Checkers {
             line: LineWatch::default(),
             owners: OwnerWatch::default(),
             arbiters: ArbiterWatch::default(),
+            withdrawals: WithdrawalWatch::default(),
             screens: BTreeMap::new(),
             violations: Vec::new(),
             plant: plant.clone(),
@@ -295,6 +302,24 @@ impl Checkers {
         self.report_all(now, found);
         let found = self.line.recorded(entry, sim);
         self.report_all(now, found);
+        let found = self.withdrawals.recorded(entry);
+        self.report_all(now, found.map(|detail| (Checker::WithdrawnIsOver, detail)));
+    }
+
+    /// The WMS takes an order back.
+    pub(crate) fn withdrawal_asked(&mut self, order: &OrderId) {
+        self.withdrawals.asked(order);
+    }
+
+    /// A node answered a withdrawal; `told` is the order, and whether it is withdrawn, if that is the last word on it.
+    pub(crate) fn withdrawal_answered(
+        &mut self,
+        now: Mono,
+        request: RequestId,
+        told: Option<(&OrderId, bool)>,
+    ) {
+        let found = self.withdrawals.answered(request, told);
+        self.report_all(now, found.map(|detail| (Checker::WithdrawnIsOver, detail)));
     }
 
     /// A node showed a change.
@@ -319,6 +344,8 @@ impl Checkers {
         self.report_all(now, found);
         let found = orders::loads_handled_twice(sim.loads());
         self.report_all(now, found.map(|detail| (Checker::LoadMovedOnce, detail)));
+        let found = self.withdrawals.moved(sim.loads());
+        self.report_all(now, found.map(|detail| (Checker::WithdrawnIsOver, detail)));
     }
 
     /// What a node holds is compared with the ledger and with what it showed.

@@ -40,6 +40,11 @@ pub enum FaultKind {
         /// It is away for so long.
         for_ms: Millis,
     },
+    /// A node dies and never comes back.
+    NodeGone {
+        /// Which.
+        node: NodeId,
+    },
     /// A node is asked to stop, hands over, and is started again.
     NodeStopped {
         /// Which.
@@ -81,6 +86,13 @@ pub enum FaultKind {
         for_ms: Millis,
         /// It comes back without the sessions that it kept.
         forgets: bool,
+    },
+    /// A node and the broker do not reach each other; the ledger and the lease store are reached.
+    NodeCutOff {
+        /// Which.
+        node: NodeId,
+        /// For so long.
+        for_ms: Millis,
     },
     /// Messages of one road suffer.
     Road {

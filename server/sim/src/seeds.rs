@@ -15,7 +15,7 @@ pub use shrink::{Shrunk, shrink};
 
 use crate::checkers::Violation;
 use crate::fault::FaultFamily;
-use crate::world::{Ending, World, WorldConfig};
+use crate::world::{Ending, Withdrawals, World, WorldConfig};
 
 /// Site time of a random world unless told otherwise.
 pub const SPAN_DEFAULT: Millis = Millis::seconds(120);
@@ -43,6 +43,8 @@ pub struct SeedOutcome {
     pub families: BTreeSet<FaultFamily>,
     /// How its orders ended.
     pub ending: Ending,
+    /// What became of those that were taken back.
+    pub withdrawals: Withdrawals,
     /// The first broken promise.
     pub violation: Option<Violation>,
     /// Site time that went by.
@@ -83,6 +85,7 @@ impl RandomWorld {
             seed: self.config.seed,
             families: self.families.clone(),
             ending,
+            withdrawals: world.withdrawals().clone(),
             violation: world.violations().first().cloned(),
             elapsed: world.elapsed(),
             events: world.events(),
@@ -100,6 +103,8 @@ pub struct Tally {
     pub families: BTreeMap<FaultFamily, u64>,
     /// Orders planned, completed, ended otherwise, standing with an alarm.
     pub orders: [u64; 4],
+    /// What became of those that were taken back.
+    pub withdrawals: Withdrawals,
     /// Site time.
     pub elapsed: Millis,
     /// Parcels and deadlines.
@@ -120,6 +125,7 @@ impl Tally {
         for (sum, count) in self.orders.iter_mut().zip(counts) {
             *sum += u64::try_from(count).unwrap_or_default();
         }
+        self.withdrawals.add(&outcome.withdrawals);
         self.elapsed = self.elapsed + outcome.elapsed;
         self.events += outcome.events;
         if let Some(violation) = &outcome.violation {

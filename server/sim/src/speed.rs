@@ -24,6 +24,7 @@ pub fn world(span: Millis) -> Result<World, InvalidName> {
             at: Millis(5000 + n * ORDER_PERIOD.0),
             from: StationId::try_new(&format!("S{}", n % floors + 1))?,
             to: StationId::try_new(&format!("S{}", (n + 1) % floors + 1))?,
+            withdrawn_after: None,
         });
     }
     Ok(World::new(config))

@@ -18,6 +18,7 @@ mod plant_away;
 mod post;
 mod store;
 mod verdict;
+mod withdraw;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,6 +34,7 @@ use kernel::wire::vehicle::VehicleCommand;
 pub use config::{PlannedOrder, WorldConfig};
 pub use coverage::Coverage;
 pub use verdict::Ending;
+pub use withdraw::{Stage, Withdrawals};
 
 use crate::checkers::{Checkers, Violation};
 use crate::fault::{PlcLinkEffect, Road, RoadEffect};
@@ -44,6 +46,7 @@ use machine::{Clock, Fuse, GatewayMachine, NodeMachine};
 use plant_away::plant_disk;
 use post::{Parcel, Post};
 use store::LeaseStore;
+use withdraw::Withdrawing;
 
 /// The world's clock at its beginning.
 const START: Mono = Mono(1000);
@@ -79,6 +82,7 @@ struct Placing {
     accepted: Option<kernel::ids::OrderId>,
     /// How often it was asked for.
     n_asked: usize,
+    withdrawing: Withdrawing,
 }
 
 /// A site in virtual time.
@@ -106,6 +110,8 @@ pub struct World {
     /// Connections that a PLC closed, until they are open again.
     plc_closed: BTreeMap<LiftId, Mono>,
     orders: Vec<Placing>,
+    n_withdrawals: u64,
+    withdrawals: Withdrawals,
     rng: Rng,
     checkers: Checkers,
     coverage: Coverage,
@@ -122,7 +128,12 @@ impl World {
         let orders = config
             .orders
             .iter()
-            .map(|it| Placing { planned: it.clone(), accepted: None, n_asked: 0 })
+            .map(|it| Placing {
+                planned: it.clone(),
+                accepted: None,
+                n_asked: 0,
+                withdrawing: Withdrawing::default(),
+            })
             .collect();
         let mut world = Self {
             now: START,
@@ -142,6 +153,8 @@ impl World {
             plc_links: BTreeMap::new(),
             plc_closed: BTreeMap::new(),
             orders,
+            n_withdrawals: 0,
+            withdrawals: Withdrawals::default(),
             rng: Rng::new(config.seed, "world"),
             checkers: Checkers::new(&config.plant),
             coverage: Coverage::default(),
@@ -162,6 +175,8 @@ impl World {
                 id,
                 clock,
                 control: None,
+                cut_off: None,
+                gone: false,
                 life: 0,
                 n_followed: 0,
                 ledger_free: START,
@@ -192,8 +207,12 @@ impl World {
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
             self.post.send(START + CONNECT_TIME, Parcel::Connect { vehicle });
         }
-        for (planned, placing) in self.orders.iter().enumerate() {
+        for (planned, placing) in self.orders.iter_mut().enumerate() {
             self.post.send(START + placing.planned.at, Parcel::Order { planned });
+            if let Some(after) = placing.planned.withdrawn_after {
+                placing.withdrawing.wanted = true;
+                self.post.send(START + placing.planned.at + after, Parcel::TakeBack { planned });
+            }
         }
         for (idx, fault) in self.config.faults.iter().enumerate() {
             self.post.send(START + fault.at, Parcel::Fault { idx });
@@ -343,7 +362,7 @@ impl World {
 
     fn start_node(&mut self, idx: usize) {
         let (now, plant, safeguards) = (self.now, self.config.plant.clone(), self.config.safeguards);
-        let Some(node) = self.nodes.get_mut(idx) else { return };
+        let Some(node) = self.nodes.get_mut(idx).filter(|it| !it.gone) else { return };
         let mut control =
             Control::new(NodeConfig { node: node.id.clone(), drill: false }, plant).under(safeguards);
         let misfit = self.ledger.entries().iter().find_map(|entry| control.restore(entry).err());
@@ -356,7 +375,7 @@ impl World {
         let id = node.id.clone();
         self.note(|| format!("node {id} starts"));
         self.checkers.node_started(now, &id, misfit);
-        self.tell_broker(idx, !self.broker_is_away());
+        self.tell_broker(idx);
         self.drain_node(idx);
     }
 

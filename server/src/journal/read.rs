@@ -13,11 +13,13 @@ pub(super) const HASH: &str = "SELECT hash FROM entries WHERE sequence = $1";
 const AFTER: &str = "SELECT sequence, at, node, record, drill, prev_hash, hash FROM entries WHERE sequence > $1 \
                      ORDER BY sequence LIMIT $2";
 const HAS_ROWS: &str = "SELECT count(*) FROM (SELECT 1 FROM rows LIMIT 1) AS one";
-const PRESENCES: &str = "SELECT node, run, beat, version, at FROM nodes";
+const PRESENCES: &str = "SELECT node, run, beat, version, at, hears_broker FROM nodes";
 /// A word that overtook a later one changes nothing.
-const ATTEND: &str = "INSERT INTO nodes (node, run, beat, version, at) VALUES ($1, $2, $3, $4, $5) \
+const ATTEND: &str = "INSERT INTO nodes (node, run, beat, version, at, hears_broker) \
+                      VALUES ($1, $2, $3, $4, $5, $6) \
                       ON CONFLICT (node) DO UPDATE SET run = excluded.run, beat = excluded.beat, \
-                      version = excluded.version, at = excluded.at \
+                      version = excluded.version, at = excluded.at, \
+                      hears_broker = excluded.hears_broker \
                       WHERE (excluded.run, excluded.beat) > (nodes.run, nodes.beat)";
 
 /// An entry as it is stored.
@@ -126,11 +128,12 @@ pub(super) async fn attend(database: &Database, presence: &Presence) -> Result<(
     match database {
         Database::Sqlite(pool) => {
             let query = sqlx::query(ATTEND).bind(node).bind(run).bind(beat).bind(version).bind(at);
+            let query = query.bind(presence.hears_broker);
             query.execute(pool).await.map_err(storage)?;
         }
         Database::Postgres(pool) => {
             let query = sqlx::query_as::<_, (i64,)>(ATTEND).bind(node).bind(run).bind(beat);
-            postgres::ask(pool, query.bind(version).bind(at)).await?;
+            postgres::ask(pool, query.bind(version).bind(at).bind(presence.hears_broker)).await?;
         }
     }
     Ok(())
@@ -138,17 +141,18 @@ pub(super) async fn attend(database: &Database, presence: &Presence) -> Result<(
 
 /// What is known of every node, by name.
 pub(super) async fn presences(database: &Database) -> Result<Vec<Presence>, JournalError> {
-    let found: Vec<(String, i64, i64, String, String)> = match database {
+    let found: Vec<(String, i64, i64, String, String, bool)> = match database {
         Database::Sqlite(pool) => sqlx::query_as(PRESENCES).fetch_all(pool).await.map_err(storage)?,
         Database::Postgres(pool) => postgres::ask(pool, sqlx::query_as(PRESENCES)).await?,
     };
-    let known = found.into_iter().map(|(node, run, beat, version, at)| {
+    let known = found.into_iter().map(|(node, run, beat, version, at, hears_broker)| {
         let unreadable = |reason: String| JournalError::Storage(format!("node {node:?}: {reason}"));
         Ok(Presence {
             node: NodeId::try_new(&node).map_err(|error| unreadable(error.to_string()))?,
             run: unsigned(run),
             beat: unsigned(beat),
             version,
+            hears_broker,
             at: instant(&at).map_err(unreadable)?,
         })
     });

@@ -31,7 +31,7 @@ use crate::messaging::topics::{GatewayRoad, Topic};
 use crate::messaging::{Incoming, Link, Publish, Road, codec};
 use crate::shell::ControlRequest;
 
-use self::ledger::LedgerRoad;
+use self::ledger::{LedgerRoad, Word};
 
 /// Answers of the ledger and the lease store that wait for the loop: each belongs to one proposal or request in
 /// flight, and the machine has at most one per task, vehicle, lift and alarm.
@@ -267,7 +267,9 @@ impl Running {
                 Effect::Append { batch, records, guards } => {
                     refused.extend(self.ledger.append(batch, records, guards));
                 }
-                Effect::Attend { run, beat } => self.ledger.attend(run, beat),
+                Effect::Attend { run, beat, hears_broker } => {
+                    self.ledger.attend(Word { run, beat, hears_broker });
+                }
                 Effect::Left => drop(self.over.get_or_insert(Over::Left)),
                 Effect::Superseded => self.over = Some(Over::Superseded),
                 Effect::Answer { request, answer } => {

@@ -120,7 +120,7 @@ async fn control_nodes_are_listed_and_read_by_name() {
     web.hub.show(Change::Nodes(nodes));
     let lost = json!({
         "id": "B", "run": 1, "standing": "lost", "version": "0.1.0", "since": "2026-11-30T06:26:40Z",
-        "heardAt": "2026-11-30T06:26:41Z", "tasks": 0
+        "heardAt": "2026-11-30T06:26:41Z", "hearsBroker": true, "tasks": 0
     });
     let listed = web.read("/api/v1/nodes").await;
     assert_eq!(

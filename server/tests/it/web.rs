@@ -274,6 +274,7 @@ pub(crate) fn peer(name: &str, standing: NodeStanding, tasks: u32) -> PeerView {
         version: Some("0.1.0".to_owned()),
         since: at(0),
         heard_at: Some(at(1)),
+        hears_broker: Some(true),
         tasks,
     }
 }

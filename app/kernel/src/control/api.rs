@@ -154,6 +154,8 @@ pub enum Effect {
         run: u64,
         /// Rises by each word.
         beat: u64,
+        /// The broker reaches it.
+        hears_broker: bool,
     },
     /// This node's run is over: the process may end.
     Left,

@@ -1,8 +1,8 @@
 //! Several nodes on one ledger: who counts, whose task is whose, and what becomes of the tasks of a node that is gone.
 //!
 //! A claim counts while the run counts in which it was made. A run ends by itself in good order, by a new start of
-//! its node, or because the others found it silent; then its tasks are shared out among those that live, by the same
-//! sum on every node. Two that disagree for a moment do no harm: the ledger takes one claim and refuses the other.
+//! its node, or because the others found it silent; then its tasks are shared out among those that have a share, by the
+//! same sum on every node. Two that disagree for a moment do no harm: the ledger takes one claim and refuses the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ pub(super) struct Seen {
 #[derive(Clone, Debug, PartialEq)]
 struct Shares {
     ledger: LedgerSequence,
-    living: Vec<NodeId>,
+    sharing: Vec<NodeId>,
     ours: BTreeSet<TaskId>,
 }
 
@@ -100,6 +100,16 @@ impl Control {
         self.peers.entry(node.clone()).or_insert(fresh).moved_at = now.mono;
     }
 
+    /// What a node's last run said of itself.
+    fn presence_of(&self, node: &NodeId) -> Option<&Presence> {
+        let run = self.book.run_of(node);
+        self.peers.get(node)?.presence.as_ref().filter(|it| it.run == run)
+    }
+
+    pub(super) fn word_on_broker(&self, node: &NodeId) -> Option<bool> {
+        self.presence_of(node).map(|it| it.hears_broker)
+    }
+
     /// How long another node has said nothing, as far as this one can tell.
     fn silent_for(&self, node: &NodeId, now: Now) -> crate::time::Millis {
         let hears = self.peers_read_at.is_some_and(|at| now.mono.since(at) <= PEER_READ_GAP_MAX);
@@ -131,22 +141,28 @@ impl Control {
     }
 
     /// The nodes whose run counts and who are not gone, by name.
-    fn living(&self, now: Now) -> impl Iterator<Item = &NodeId> {
+    pub(super) fn living(&self, now: Now) -> impl Iterator<Item = &NodeId> {
         let counts = self.book.nodes.iter().filter(|(_, it)| it.end.is_none()).map(|(id, _)| id);
         counts.filter(move |id| self.silent_for(id, now) < PEER_LOST_AFTER)
     }
 
-    /// One node at a time does what belongs to no task: the first by name of those that live. Two that both think so
-    /// are told apart by the ledger.
-    pub(super) fn is_steward(&self, now: Now) -> bool {
-        self.living(now).next().is_some_and(|it| *it == self.config.node)
+    /// Those of them that have a share: whom the broker does not reach has none.
+    fn sharing(&self, now: Now) -> impl Iterator<Item = &NodeId> {
+        self.living(now).filter(|it| !self.cut_off.is_out(it))
     }
 
-    /// Who drives a task: the node whose claim on it counts.
+    /// One node at a time does what belongs to no task: the first by name of those that have a share. Two that both think so
+    /// are told apart by the ledger.
+    pub(super) fn is_steward(&self, now: Now) -> bool {
+        self.sharing(now).next().is_some_and(|it| *it == self.config.node)
+    }
+
+    /// Who drives a task: the node whose claim on it counts, and which is not cut off from the broker.
     pub(super) fn owner<'a>(&'a self, task: &'a TaskBook) -> Option<&'a NodeId> {
         let node = task.claimed_by.as_ref()?;
         let book = self.book.nodes.get(node)?;
-        (book.end.is_none() && book.run == task.claimed_in).then_some(node)
+        let counts = book.end.is_none() && book.run == task.claimed_in;
+        (counts && !self.cut_off.is_out(node)).then_some(node)
     }
 
     pub(super) fn is_own(&self, task: &TaskBook) -> bool {
@@ -200,14 +216,14 @@ impl Control {
         }
     }
 
-    /// Works out anew which unclaimed tasks fall to this node, if the ledger or who lives has changed.
+    /// Works out anew which unclaimed tasks fall to this node, if the ledger or who has a share has changed.
     pub(super) fn share_out(&mut self, now: Now) {
         let ledger = self.book.sequence;
         let stands = self.seen.shares.as_ref();
-        if !stands.is_some_and(|it| it.ledger == ledger && it.living.iter().eq(self.living(now))) {
-            let living: Vec<NodeId> = self.living(now).cloned().collect();
-            let ours = self.share_among(&living);
-            self.seen.shares = Some(Shares { ledger, living, ours });
+        if !stands.is_some_and(|it| it.ledger == ledger && it.sharing.iter().eq(self.sharing(now))) {
+            let sharing: Vec<NodeId> = self.sharing(now).cloned().collect();
+            let ours = self.share_among(&sharing);
+            self.seen.shares = Some(Shares { ledger, sharing, ours });
         }
     }
 
@@ -216,9 +232,9 @@ impl Control {
         self.seen.shares.as_ref().is_some_and(|it| it.ours.contains(task))
     }
 
-    /// Each unclaimed task, the oldest first, falls to the living node with the fewest.
-    fn share_among(&self, living: &[NodeId]) -> BTreeSet<TaskId> {
-        let mut loads: BTreeMap<&NodeId, u32> = living.iter().map(|it| (it, 0)).collect();
+    /// Each unclaimed task, the oldest first, falls to the node with the fewest.
+    fn share_among(&self, sharing: &[NodeId]) -> BTreeSet<TaskId> {
+        let mut loads: BTreeMap<&NodeId, u32> = sharing.iter().map(|it| (it, 0)).collect();
         let mut unclaimed = Vec::new();
         for (id, task) in self.book.open_tasks() {
             match self.owner(task) {
@@ -263,6 +279,10 @@ impl Control {
     pub(super) fn run_is_over(&mut self) {
         self.run = 0;
         self.touched.insert(Touched::Node);
+        self.give_up_voices();
+    }
+
+    pub(super) fn give_up_voices(&mut self) {
         for lift in self.plant.lifts.keys().cloned().collect::<Vec<_>>() {
             self.give_up_voice(&lift);
         }
@@ -280,8 +300,7 @@ impl Control {
             u32::try_from(own.count()).unwrap_or(u32::MAX)
         };
         let view = |id: &NodeId, book: &super::NodeBook| {
-            let presence =
-                self.peers.get(id).and_then(|it| it.presence.as_ref()).filter(|it| it.run == book.run);
+            let presence = self.presence_of(id);
             let (heard_at, standing) = (presence.map(|it| it.at), self.standing(id, now));
             let silent = standing == NodeStanding::Silent;
             PeerView {
@@ -291,6 +310,7 @@ impl Control {
                 version: presence.map(|it| it.version.clone()),
                 since: heard_at.filter(|_| silent).unwrap_or(book.since),
                 heard_at,
+                hears_broker: self.hears_broker(id),
                 tasks: claims(id),
             }
         };

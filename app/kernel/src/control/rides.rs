@@ -3,12 +3,12 @@
 //! Boarding and alighting need both channels: the plant's sensor and the vehicle's word. One without the other
 //! waits; nobody is told to stop across the sill.
 
-use crate::ids::{Generation, LiftId, VehicleId};
+use crate::ids::{CommandId, Generation, LiftId, VehicleId};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::safeguard::Safeguard;
 use crate::time::{Mono, Now};
 use crate::timing::LIFT_READ_AGE_MAX;
-use crate::wire::gateway::{Connection, GatewayStatus};
+use crate::wire::gateway::{Connection, GatewayStatus, Verdict};
 use crate::wire::ledger::{Record, SessionPhase};
 use crate::wire::vehicle::{Place, Progress, VehicleReport};
 
@@ -19,17 +19,21 @@ use super::{Control, Lock};
 /// What a vehicle said about the ride of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words {
-    command: crate::ids::CommandId,
+    command: CommandId,
     boarded: bool,
     alighted: bool,
 }
 
-/// Since when a ride holds its lift, and since when it is in its phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Since when a ride holds its lift, since when it is in its phase, and what its gateway knows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Watch {
     pub(super) phase: SessionPhase,
     pub(super) held_since: Mono,
     pub(super) phase_since: Mono,
+    /// The last command that left for it.
+    pub(super) said: Option<CommandId>,
+    /// The gateway has taken a command for it, so it knows whose the lift is.
+    pub(super) is_told: bool,
 }
 
 /// What a lift has to do next for a ride.
@@ -100,7 +104,13 @@ impl Control {
     fn watch_sessions(&mut self, now: Now) {
         self.watches.retain(|id, _| self.book.sessions.contains_key(id));
         for session in self.book.sessions.values().filter(|it| it.holds_lift()) {
-            let fresh = Watch { phase: session.phase, held_since: now.mono, phase_since: now.mono };
+            let fresh = Watch {
+                phase: session.phase,
+                held_since: now.mono,
+                phase_since: now.mono,
+                said: None,
+                is_told: false,
+            };
             let watch = self.watches.entry(session.id.clone()).or_insert(fresh);
             if watch.phase != session.phase {
                 watch.phase = session.phase;
@@ -155,7 +165,8 @@ impl Control {
                 Some(SessionPhase::Released)
             }
             SessionPhase::Granted => {
-                (open_at(&session.from) && !status.occupied).then_some(SessionPhase::Boarding)
+                let ready = open_at(&session.from) && !status.occupied && self.is_told(session);
+                ready.then_some(SessionPhase::Boarding)
             }
             SessionPhase::Boarding => {
                 (status.occupied && self.says_in(session)).then_some(SessionPhase::Riding)
@@ -187,7 +198,7 @@ impl Control {
         let here = |action| Some(Wanted { action, floor: status.floor.clone() });
         match session.phase {
             SessionPhase::Granted if status.occupied => None,
-            SessionPhase::Granted => bring(status, &session.from),
+            SessionPhase::Granted => bring(status, &session.from).or_else(|| self.tell(session)),
             SessionPhase::Boarding if shut && status.floor == session.from => here(LiftAction::OpenDoor),
             // The sensor has lost the rider before the door is shut: it may be on the sill.
             SessionPhase::Riding if !status.occupied && !shut && status.floor != session.to => None,
@@ -217,6 +228,33 @@ impl Control {
         let status = ear.reading.status.as_ref()?;
         let serves = status.mode == LiftMode::Vehicle || !self.safeguards.holds(Safeguard::VehicleMode);
         (fresh && quiet && serves && status.fault == 0).then_some(status)
+    }
+
+    /// Whether the gateway knows that the lift is this ride's. It must, before the rider enters: from an occupied car it
+    /// takes nothing for a ride that it has not heard of.
+    fn is_told(&self, session: &SessionBook) -> bool {
+        self.watches.get(&session.id).is_some_and(|it| it.is_told)
+    }
+
+    /// A door that stands open already, since an order was taken back or people called the car, is opened once more.
+    fn tell(&self, session: &SessionBook) -> Option<Wanted> {
+        let open = Wanted { action: LiftAction::OpenDoor, floor: session.from.clone() };
+        (!self.is_told(session)).then_some(open)
+    }
+
+    /// A gateway has said what became of a command.
+    pub(super) fn note_told(&mut self, command: &CommandId, verdict: &Verdict) {
+        let taken = match verdict {
+            Verdict::Accepted | Verdict::Ran => true,
+            Verdict::Forwarded
+            | Verdict::Unknown
+            | Verdict::Expired
+            | Verdict::NotSent
+            | Verdict::Refused { .. } => false,
+        };
+        for watch in self.watches.values_mut().filter(|it| taken && it.said.as_ref() == Some(command)) {
+            watch.is_told = true;
+        }
     }
 
     /// The vehicle's own word that it is in the car, clear of the sill.
@@ -262,12 +300,15 @@ impl Control {
     }
 
     fn task_lives(&self, session: &SessionBook) -> bool {
+        if !self.safeguards.holds(Safeguard::LivingTask) {
+            return true;
+        }
         self.book.tasks.get(&session.task).is_some_and(|it| !it.state.is_terminal())
     }
 }
 
 impl Words {
-    fn of(command: &crate::ids::CommandId) -> Self {
+    fn of(command: &CommandId) -> Self {
         Self { command: command.clone(), boarded: false, alighted: false }
     }
 }

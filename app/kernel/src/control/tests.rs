@@ -2,6 +2,7 @@
 
 mod acts;
 mod alarms;
+mod cut_off;
 mod deliveries;
 mod drills;
 mod edge;
@@ -211,7 +212,7 @@ impl Bench {
                         self.control.handle(Event::StoreProbed { reached }, at(self.ms));
                     }
                 }
-                Effect::Attend { run, beat } => self.attended.push((run, beat)),
+                Effect::Attend { run, beat, .. } => self.attended.push((run, beat)),
                 Effect::Left => self.left = true,
                 Effect::Superseded => self.superseded = true,
                 Effect::Show(change) => self.shown(change),

@@ -176,6 +176,9 @@ impl Control {
     ) {
         let id = command.id.clone();
         self.note_command(&command, now);
+        if let Some(watch) = self.watches.get_mut(&command.session.session) {
+            watch.said = Some(id.clone());
+        }
         self.send_lift(lift, command);
         self.set_voice(lift, Voice::Sent { lease, command: id, since: now.mono, accepted_before });
     }
@@ -254,6 +257,7 @@ impl Control {
         };
         let Some(voice) = self.voices.get(&lift).cloned() else { return };
         self.note_verdict(&lift, &outcome.command, outcome.verdict.clone(), now);
+        self.note_told(&outcome.command, &outcome.verdict);
         let (command, lease, accepted_before) = match voice {
             Voice::Sent { lease, command, accepted_before, .. } => (command, lease, accepted_before),
             Voice::Verifying { command, accepted_before, .. } => (command, None, accepted_before),
@@ -296,6 +300,7 @@ impl Control {
         };
         let ran = status.accepted != accepted_before;
         let verdict = if ran { Verdict::Ran } else { Verdict::NotSent };
+        self.note_told(command, &verdict);
         self.note_verdict(lift, command, verdict, now);
         self.fall_quiet(lift, now, Millis(0));
     }

@@ -6,6 +6,7 @@
 //! is would be unknown.
 
 use crate::ids::{OrderId, TaskId};
+use crate::safeguard::Safeguard;
 use crate::task::{TaskEvent, TaskState};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::FOLLOW_POLL;
@@ -76,11 +77,13 @@ impl Control {
     }
 
     /// The claim rises with it, so that whatever its node proposes of the task from now on is refused; and it rests on
-    /// every command of the task, so that it is refused itself if one has left that this node has not heard of.
+    /// every command and every place in a line of the task, so that it is refused itself if there is one that this node has
+    /// not heard of.
     fn propose_withdrawal(&mut self, id: &TaskId, now: Now) {
         let Some(task) = self.book.tasks.get(id) else { return };
         let mut records = vec![Record::TaskClaimed { task: id.clone(), generation: task.claim.next() }];
-        let queued = self.book.session_for(id).filter(|it| !it.holds_lift());
+        let leaves = self.safeguards.holds(Safeguard::LivingTask);
+        let queued = self.book.session_for(id).filter(|it| leaves && !it.holds_lift());
         records.extend(queued.map(|it| Record::SessionChanged {
             session: it.id.clone(),
             phase: SessionPhase::Released,

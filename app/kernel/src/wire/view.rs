@@ -36,7 +36,9 @@ pub struct PeerView {
     pub since: DateTime<Utc>,
     /// When it last said in the ledger that it lives, by its own wall clock.
     pub heard_at: Option<DateTime<Utc>>,
-    /// Open tasks that it claims.
+    /// Whether the broker reaches it, as it last said. One that it does not reach hands its tasks over.
+    pub hears_broker: Option<bool>,
+    /// Open tasks that it drives.
     pub tasks: u32,
 }
 

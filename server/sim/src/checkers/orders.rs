@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kernel::ids::{LiftId, SessionId, VehicleId};
+use kernel::ids::{LiftId, SessionId, TaskId, VehicleId};
+use kernel::task::TaskEvent;
 use kernel::wire::ledger::{Entry, Record, SessionPhase};
 
 use super::Checker;
@@ -16,6 +17,7 @@ const OVERTAKEN_MAX: u32 = 3;
 #[derive(Clone, Debug)]
 struct Waiter {
     session: SessionId,
+    task: TaskId,
     lift: LiftId,
     vehicle: VehicleId,
     overtaken: u32,
@@ -33,9 +35,9 @@ impl LineWatch {
     /// Takes an entry; says who was overtaken too often by it, and which lift is now two rides'.
     pub(super) fn recorded(&mut self, entry: &Entry, sim: &SimPlant) -> Vec<(Checker, String)> {
         match &entry.record {
-            Record::SessionRequested { session, lift, vehicle, .. } => {
+            Record::SessionRequested { session, lift, vehicle, task, .. } => {
                 let (session, lift, vehicle) = (session.clone(), lift.clone(), vehicle.clone());
-                self.waiting.push(Waiter { session, lift, vehicle, overtaken: 0 });
+                self.waiting.push(Waiter { session, task: task.clone(), lift, vehicle, overtaken: 0 });
                 Vec::new()
             }
             Record::SessionChanged { session, phase: SessionPhase::Granted, .. } => {
@@ -47,6 +49,12 @@ impl LineWatch {
                 self.waiting.retain(|it| it.session != *session);
                 self.granted.remove(session);
                 Vec::new()
+            }
+            Record::TaskChanged { task, event: TaskEvent::Withdrawn { .. } } => {
+                let left = self.waiting.iter().filter(|it| it.task == *task);
+                let detail =
+                    |it: &Waiter| format!("{} waits for {}, and {task} is withdrawn", it.session, it.lift);
+                left.map(|it| (Checker::WithdrawnIsOver, detail(it))).collect()
             }
             Record::SessionChanged { .. }
             | Record::NodeStarted { .. }

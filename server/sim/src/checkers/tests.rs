@@ -2,6 +2,7 @@
 
 use kernel::ids::{Generation, LedgerSequence, NodeId, OrderId, PointId, SessionId};
 use kernel::lift::LiftAction;
+use kernel::task::TaskEvent;
 use kernel::time::{Millis, Now};
 use kernel::wire::ledger::{Record, SessionPhase};
 
@@ -61,10 +62,8 @@ fn who_is_overtaken_four_times_is_found() {
     assert_eq!(found(&checkers), [Checker::NobodyOvertaken]);
 }
 
-/// Each row: what is recorded, and whether something then has two owners.
-#[test]
-fn what_has_two_owners_is_found() {
-    let placed = |n: u64, key: &str| Record::OrderPlaced {
+fn placed(n: u64, key: &str) -> Record {
+    Record::OrderPlaced {
         order: kernel::wire::rest::TransportOrder {
             id: OrderId::try_new(&format!("O-{n}")).expect("a name"),
             from: kernel::ids::StationId::try_new("A1").expect("a name"),
@@ -76,7 +75,12 @@ fn what_has_two_owners_is_found() {
         task: fixture::task(&format!("T-{n}")),
         idempotency_key: key.to_owned(),
         fingerprint: String::new(),
-    };
+    }
+}
+
+/// Each row: what is recorded, and whether something then has two owners.
+#[test]
+fn what_has_two_owners_is_found() {
     let task = |n: u64| fixture::task(&format!("T-{n}"));
     let claimed = |n, generation| Record::TaskClaimed { task: task(n), generation: Generation(generation) };
     let chosen = |n| Record::VehicleAssigned { task: task(n), vehicle: fixture::vehicle("V1") };
@@ -94,11 +98,52 @@ fn what_has_two_owners_is_found() {
     ];
     for (records, two) in rows {
         let (mut checkers, sim) = (Checkers::new(&fixture::plant()), sim());
+        checkers.withdrawal_asked(&OrderId::try_new("O-1").expect("a name"));
         for (sequence, record) in (1..).zip(&records) {
             checkers.recorded(Mono(0), &entry(sequence, record.clone()), &sim);
         }
         let expected = if two { vec![Checker::OneOwner] } else { vec![] };
         assert_eq!(found(&checkers), expected, "{records:?}");
+    }
+}
+
+/// Each row: what happens to the order O-1 of the task T-1, in order, and whether that is found.
+#[test]
+fn what_is_withdrawn_and_not_over_is_found() {
+    type Turn = fn(&mut WithdrawalWatch) -> Option<String>;
+    fn order() -> OrderId {
+        OrderId::try_new("O-1").expect("a name")
+    }
+    let asked: Turn = |it| {
+        it.asked(&order());
+        None
+    };
+    let withdrawn: Turn = |it| {
+        let event = TaskEvent::Withdrawn { reason: "a test".to_owned() };
+        it.recorded(&entry(2, Record::TaskChanged { task: fixture::task("T-1"), event }))
+    };
+    let told: Turn = |it| it.answered(RequestId(1), Some((&order(), true)));
+    let refused: Turn = |it| it.answered(RequestId(2), Some((&order(), false)));
+    let moved: Turn = |it| {
+        let mut loads = LoadBook::default();
+        loads.picked(order(), PointId::try_new("S1").expect("a name"));
+        it.moved(&loads)
+    };
+    let rows: [(&[Turn], bool); 8] = [
+        (&[asked, withdrawn, told], false),
+        (&[asked, refused, moved], false),
+        (&[asked, withdrawn, told, told], true),
+        (&[asked, told], true),
+        (&[withdrawn], true),
+        (&[asked, withdrawn, moved], true),
+        (&[asked, refused, withdrawn], true),
+        (&[asked, withdrawn, refused], true),
+    ];
+    for (n, (turns, expected)) in rows.into_iter().enumerate() {
+        let mut watch = WithdrawalWatch::default();
+        assert_eq!(watch.recorded(&entry(1, placed(1, "a"))), None);
+        let found: Vec<_> = turns.iter().filter_map(|turn| turn(&mut watch)).collect();
+        assert_eq!(!found.is_empty(), expected, "row {n}: {found:?}");
     }
 }
 
@@ -174,7 +219,12 @@ fn ridden() -> World {
     let plant =
         crate::sites::site(crate::sites::SiteShape { floors: 2, lifts: 1, vehicles: 1 }).expect("a site");
     let station = |name: &str| kernel::ids::StationId::try_new(name).expect("a name");
-    let order = crate::world::PlannedOrder { at: Millis::seconds(5), from: station("S1"), to: station("S2") };
+    let order = crate::world::PlannedOrder {
+        at: Millis::seconds(5),
+        from: station("S1"),
+        to: station("S2"),
+        withdrawn_after: None,
+    };
     let mut world = World::new(WorldConfig { orders: vec![order], ..WorldConfig::new(plant, 1) });
     let ending = world.finish(Millis::seconds(600));
     assert_eq!(ending.completed, 1, "{:?}", world.violations());

@@ -191,6 +191,13 @@ impl Play {
         self.suffer(FaultKind::Store(StoreFault::OldCopyPromoted));
     }
 
+    /// The WMS takes back the order with this number, from 0.
+    pub fn take_back(&mut self, planned: usize) {
+        if !self.is_over() {
+            self.world.take_back(planned);
+        }
+    }
+
     /// What the lift's PLC shows.
     pub fn lift(&self) -> Option<LiftStatus> {
         self.world.sim().lift_status(&self.lift_id()?)

@@ -30,7 +30,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "The car's sensor shows what was two seconds ago, while a vehicle is on the sill.",
         SENSOR_LATE,
     ),
-    pending("cancel_while_queued", "An order is taken back while its vehicle is in line.", "withdrawal"),
+    built("cancel_while_queued", "An order is taken back while its vehicle is in line.", CANCELLED),
     built(
         "vehicle_reboots_in_car",
         "A vehicle starts again in the car and has forgotten its ride, and the sensor does not see it.",
@@ -83,6 +83,42 @@ const SENSOR_LATE: Script = Script {
         "T-A1 … Finished",
     ],
     never: &[],
+    within: WITHIN,
+};
+
+/// V3 and V1 go up for their loads, and V4 and V2 come down with theirs. V3 rides, V1 is the next, and its order is
+/// taken back at one node or the other.
+const CANCELLED: Script = Script {
+    safeguard: Safeguard::LivingTask,
+    backups: &[],
+    checker: Checker::WithdrawnIsOver,
+    site: Site { nodes: 2, ..Site::with(4) },
+    orders: Orders::Listed(&[
+        (5, "S2", "S1"),
+        (6, "S2", "S1"),
+        (7, "S2", "S1"),
+        (8, "S2", "S1"),
+        (60, "S1", "S2"),
+    ]),
+    play: |play| {
+        play.until("SessionChanged { session: S-B2.1, phase: Riding");
+        play.take_back(3);
+    },
+    danger: &[
+        "SessionRequested { session: S-A2.1, lift: L1, task: T-A2, vehicle: V1",
+        "SessionRequested { session: S-B1.2, lift: L1, task: T-B1, vehicle: V4",
+        "SessionChanged { session: S-B2.1, phase: Riding",
+        "O-A2 is taken back, in line",
+    ],
+    expects: &[
+        "SessionChanged { session: S-A2.1, phase: Released",
+        "TaskChanged { task: T-A2, event: Withdrawn",
+        "withdrawal 1: Ok",
+        "SessionChanged { session: S-B2.1, phase: Released",
+        "SessionChanged { session: S-B1.2, phase: Granted",
+        "VehicleAssigned … vehicle: V1",
+    ],
+    never: &["session: S-A2.1, phase: Granted", "→ V1 T-A2.1", "AlarmRaised"],
     within: WITHIN,
 };
 

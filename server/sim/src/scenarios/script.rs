@@ -90,7 +90,7 @@ impl Orders {
     fn plan(self) -> Result<Vec<PlannedOrder>, InvalidName> {
         let order = |(at, from, to): (u64, &str, &str)| {
             let (from, to) = (StationId::try_new(from)?, StationId::try_new(to)?);
-            Ok(PlannedOrder { at: Millis::seconds(at), from, to })
+            Ok(PlannedOrder { at: Millis::seconds(at), from, to, withdrawn_after: None })
         };
         match self {
             Self::Listed(orders) => orders.iter().copied().map(order).collect(),

@@ -20,6 +20,14 @@ use crate::world::{PlannedOrder, WorldConfig};
 const NODES_MAX: u64 = 3;
 /// Each family is in so many of a hundred worlds.
 const FAMILY_PERCENT: u64 = 35;
+/// So many of a hundred worlds with several nodes lose one of them for good.
+const GONE_PERCENT: u64 = 20;
+/// So many of a hundred worlds have a node that the broker does not reach for a while.
+const CUT_OFF_PERCENT: u64 = 20;
+/// So many of a hundred orders are taken back.
+const WITHDRAWN_PERCENT: u64 = 20;
+/// After so long at most: an order takes about a minute, and longer in a world with faults.
+const WITHDRAWN_AFTER_MAX_MS: u64 = 90_000;
 
 pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName> {
     let mut rng = Rng::new(seed, "draw");
@@ -31,6 +39,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     config.intake = if rng.within(0..=1) == 0 { Intake::Overwrites } else { Intake::Queues };
     config.nodes = nodes(u8::try_from(rng.within(1..=NODES_MAX)).unwrap_or(1))?;
     config.orders = orders(&mut rng, floors, span)?;
+    draw_withdrawals(seed, &mut config.orders);
     let mut families = BTreeSet::new();
     for family in FaultFamily::ALL {
         if rng.within(0..=99) < FAMILY_PERCENT {
@@ -42,7 +51,36 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
             }
         }
     }
+    draw_gone(seed, span, &mut config, &mut families);
+    draw_cut_off(seed, span, &mut config, &mut families);
     Ok(RandomWorld { config, families, span })
+}
+
+/// One of several nodes may die for good, and never the last.
+fn draw_gone(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    // From a stream of its own, like what else was added since: what a seed drew before stays as it was.
+    let mut rng = Rng::new(seed, "gone");
+    if config.nodes.len() > 1
+        && rng.within(0..=99) < GONE_PERCENT
+        && let Some(node) = one_of(&mut rng, &config.nodes).cloned()
+    {
+        families.insert(FaultFamily::Restart);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        config.faults.push(Fault { at, kind: FaultKind::NodeGone { node } });
+    }
+}
+
+/// The broker does not reach a node for a while.
+fn draw_cut_off(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    let mut rng = Rng::new(seed, "cut off");
+    if rng.within(0..=99) < CUT_OFF_PERCENT
+        && let Some(node) = one_of(&mut rng, &config.nodes).cloned()
+    {
+        families.insert(FaultFamily::Road);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        let for_ms = Millis(rng.within(500..=60_000));
+        config.faults.push(Fault { at, kind: FaultKind::NodeCutOff { node, for_ms } });
+    }
 }
 
 fn orders(rng: &mut Rng, floors: u8, span: Millis) -> Result<Vec<PlannedOrder>, InvalidName> {
@@ -52,9 +90,17 @@ fn orders(rng: &mut Rng, floors: u8, span: Millis) -> Result<Vec<PlannedOrder>, 
         let from = rng.within(1..=u64::from(floors));
         let to = (from + rng.within(1..=u64::from(floors) - 1) - 1) % u64::from(floors) + 1;
         let station = |n: u64| StationId::try_new(&format!("S{n}"));
-        orders.push(PlannedOrder { at, from: station(from)?, to: station(to)? });
+        orders.push(PlannedOrder { at, from: station(from)?, to: station(to)?, withdrawn_after: None });
     }
     Ok(orders)
+}
+
+fn draw_withdrawals(seed: u64, orders: &mut [PlannedOrder]) {
+    let mut rng = Rng::new(seed, "withdrawals");
+    for order in orders {
+        let after = Millis(rng.within(0..=WITHDRAWN_AFTER_MAX_MS));
+        order.withdrawn_after = (rng.within(0..=99) < WITHDRAWN_PERCENT).then_some(after);
+    }
 }
 
 fn fault(rng: &mut Rng, family: FaultFamily, config: &WorldConfig) -> Result<FaultKind, InvalidName> {

@@ -7,7 +7,7 @@ use kernel::safeguard::Safeguard;
 pub enum Reach {
     /// This seed does, with [`super::SPAN_DEFAULT`].
     Seed(u64),
-    /// They cannot, and why.
+    /// None of the first 2,000 does, and why.
     Out(&'static str),
 }
 
@@ -20,15 +20,15 @@ impl Reach {
             Safeguard::ReadAge => Self::Seed(38),
             Safeguard::OutcomeMemory => Self::Seed(63),
             Safeguard::Verifying => Self::Seed(1),
+            Safeguard::BootCounter => Self::Seed(836),
             Safeguard::FrozenRegisters => Self::Seed(266),
             Safeguard::VehicleMode => Self::Seed(11),
             Safeguard::TwoChannels => Self::Seed(1),
             Safeguard::OneSession => Self::Seed(3),
+            Safeguard::LivingTask => Self::Seed(5),
             Safeguard::HeartbeatResults => Self::Seed(5),
             Safeguard::ConditionalWrites => Self::Seed(1),
-            Safeguard::Takeover => Self::Out(
-                "a node that a random world kills comes back, and its new run frees the old one's tasks",
-            ),
+            Safeguard::Takeover => Self::Seed(31),
             Safeguard::MemoryWindow => {
                 Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
             }
@@ -51,9 +51,6 @@ impl Reach {
             Safeguard::FlightRecord => {
                 Self::Out("control misses the outcome of a gateway that died, and verifies by itself")
             }
-            Safeguard::BootCounter => Self::Out(
-                "a PLC has to start again in the few tenths of a second between a write and its echo",
-            ),
             Safeguard::EdgeArbitration => {
                 Self::Out("an outage in a random world is over soon, and its orders go on by leases then")
             }

@@ -40,6 +40,8 @@ pub struct PlannedOrder {
     pub from: StationId,
     /// To that one.
     pub to: StationId,
+    /// It takes it back so long after it first asked for it, if it does.
+    pub withdrawn_after: Option<Millis>,
 }
 
 impl WorldConfig {

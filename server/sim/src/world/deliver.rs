@@ -16,7 +16,7 @@ use crate::plant::{SimEvent, SimPlant};
 use crate::vehicle::VehicleMessage;
 
 /// A WMS that got no answer, or "try again", asks again with the same key.
-const WMS_RETRY: Millis = Millis::seconds(1);
+pub(super) const WMS_RETRY: Millis = Millis::seconds(1);
 /// A connection to a PLC that broke is opened again so late.
 const PLC_RECONNECT: Millis = Millis(500);
 /// The broker keeps at most so many messages for one vehicle that is away.
@@ -54,7 +54,9 @@ impl World {
                 self.ledger_takes((node, life, batch), records, &guards);
             }
             Parcel::News { node, life, n_batches } => self.news(place, node, life, n_batches),
-            Parcel::Attend { node, life, run, beat } => self.attended(node, life, run, beat),
+            Parcel::Attend { node, life, run, beat, hears_broker } => {
+                self.attended((node, life), run, beat, hears_broker);
+            }
             Parcel::ToStore(request) => {
                 self.store.acquire(request, self.now);
                 self.serve_store();
@@ -75,8 +77,10 @@ impl World {
             Parcel::NodeUp { node } => self.start_node(node),
             Parcel::GatewayUp { gateway } => self.start_gateway(gateway),
             Parcel::BrokerBack => self.broker_back(),
+            Parcel::NodeReached { node } => self.tell_broker(node),
             Parcel::PlantBack => self.plant_back(),
             Parcel::Order { planned } => self.place(planned),
+            Parcel::TakeBack { planned } => self.take_back(planned),
             Parcel::Fault { idx } => {
                 if let Some(fault) = self.config.faults.get(idx).cloned() {
                     self.suffer(&fault.kind);
@@ -115,8 +119,10 @@ impl World {
             | Parcel::GatewayUp { .. }
             | Parcel::PlantBack
             | Parcel::BrokerBack
+            | Parcel::NodeReached { .. }
             | Parcel::StoreLine
             | Parcel::Order { .. }
+            | Parcel::TakeBack { .. }
             | Parcel::Fault { .. }
             | Parcel::Second => return None,
         };
@@ -318,7 +324,7 @@ impl World {
         }
         self.broker_away = None;
         for idx in 0..self.nodes.len() {
-            self.tell_broker(idx, true);
+            self.tell_broker(idx);
         }
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
             self.post.send(self.now + CONNECT_TIME.times(4), Parcel::Connect { vehicle });
@@ -340,16 +346,16 @@ impl World {
         let request = RequestId(u64::try_from(planned).unwrap_or(u64::MAX));
         let (key, fingerprint) = (format!("wms-{planned}"), format!("{}-{}", order.from, order.to));
         let event = Event::OrderRequested { request, order, idempotency_key: key, fingerprint };
-        let up: Vec<(usize, u32)> = self
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, it)| it.control.is_some())
-            .map(|(idx, it)| (idx, it.life))
-            .collect();
-        if let Some((idx, life)) = up.get(turn % up.len().max(1)).copied() {
+        if let Some((idx, life)) = self.node_that_is_up(turn) {
             self.send_to_node(idx, life, STORE_LEG, event);
         }
         self.post.send(self.now + WMS_RETRY, Parcel::Order { planned });
+    }
+
+    /// Whose turn it is of the nodes that are up, and its life.
+    pub(super) fn node_that_is_up(&self, turn: usize) -> Option<(usize, u32)> {
+        let up = self.nodes.iter().enumerate().filter(|(_, it)| it.control.is_some());
+        let up: Vec<(usize, u32)> = up.map(|(idx, it)| (idx, it.life)).collect();
+        up.get(turn % up.len().max(1)).copied()
     }
 }

@@ -49,7 +49,7 @@ impl World {
         let Some(gateway) = self.config.plant.lifts.get(lift).map(|it| it.gateway.clone()) else { return };
         self.note(|| format!("a stranger sends {lift} to {floor}"));
         self.checkers.lift_commanded(self.now, &command);
-        self.send_to_gateway(&gateway, GatewayCommand::Lift(command));
+        self.put_on_command_road(&gateway, GatewayCommand::Lift(command));
     }
 
     /// On the newest read that everybody heard, for the ride after the one that the gateway knows.

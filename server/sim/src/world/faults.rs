@@ -1,5 +1,6 @@
 //! Faults that happen.
 
+use kernel::ids::NodeId;
 use kernel::time::Millis;
 
 use super::post::Parcel;
@@ -27,6 +28,7 @@ impl World {
                     self.kill_node(idx, *for_ms);
                 }
             }
+            FaultKind::NodeGone { node } => self.lose_node(node),
             FaultKind::NodeStopped { node, for_ms } => self.stop_node(node, *for_ms),
             FaultKind::GatewayKilled { gateway, for_ms } => {
                 if let Some(idx) = self.gateways.iter().position(|it| it.id == *gateway) {
@@ -49,6 +51,7 @@ impl World {
                 self.ledger_away = self.ledger_away.max(Some(now + *for_ms));
             }
             FaultKind::BrokerAway { for_ms, forgets } => self.lose_broker(now + *for_ms, *forgets),
+            FaultKind::NodeCutOff { node, for_ms } => self.cut_off(node, now + *for_ms),
             FaultKind::Road { road, effect, permille, for_ms } => {
                 let until = now + *for_ms;
                 self.roads.push(RoadTrouble { road: *road, effect: *effect, permille: *permille, until });
@@ -71,6 +74,15 @@ impl World {
         }
     }
 
+    /// Whatever was to start it again finds nothing to start.
+    fn lose_node(&mut self, id: &NodeId) {
+        let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
+        if let Some(node) = self.nodes.get_mut(idx) {
+            node.gone = true;
+        }
+        self.kill_node(idx, Millis(0));
+    }
+
     pub(super) fn kill_gateway(&mut self, idx: usize, away: Millis) {
         let Some(machine) = self.gateways.get_mut(idx) else { return };
         if machine.gateway.take().is_some() {
@@ -80,7 +92,7 @@ impl World {
         }
     }
 
-    fn stop_node(&mut self, id: &kernel::ids::NodeId, away: Millis) {
+    fn stop_node(&mut self, id: &NodeId, away: Millis) {
         let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
         let Some(node) = self.nodes.get_mut(idx).filter(|it| it.control.is_some()) else { return };
         node.leaves_for = Some(away);
@@ -104,6 +116,15 @@ impl World {
         }
     }
 
+    fn cut_off(&mut self, id: &NodeId, until: kernel::time::Mono) {
+        let Some(idx) = self.nodes.iter().position(|it| it.id == *id) else { return };
+        if let Some(node) = self.nodes.get_mut(idx) {
+            node.cut_off = node.cut_off.max(Some(until));
+        }
+        self.tell_broker(idx);
+        self.post.send(until, Parcel::NodeReached { node: idx });
+    }
+
     fn lose_broker(&mut self, until: kernel::time::Mono, forgets: bool) {
         self.broker_away = self.broker_away.max(Some(until));
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
@@ -113,7 +134,7 @@ impl World {
             }
         }
         for idx in 0..self.nodes.len() {
-            self.tell_broker(idx, false);
+            self.tell_broker(idx);
         }
         self.post.send(until, Parcel::BrokerBack);
     }

@@ -147,7 +147,7 @@ impl World {
     }
 
     /// A node says that it lives, and hears who else does.
-    pub(super) fn attended(&mut self, idx: usize, life: u32, run: u64, beat: u64) {
+    pub(super) fn attended(&mut self, (idx, life): (usize, u32), run: u64, beat: u64, hears_broker: bool) {
         if self.ledger_away.is_some_and(|until| self.now < until) {
             return;
         }
@@ -157,6 +157,7 @@ impl World {
             run,
             beat,
             version: "lab".to_owned(),
+            hears_broker,
             at: node.clock.stamp(self.now).wall,
         };
         self.ledger.presences.insert(node.id.clone(), presence);
@@ -167,6 +168,9 @@ impl World {
     /// The others listen on the gateway's road.
     pub(super) fn overhear(&mut self, speaker: usize, command: &LiftCommand) {
         for node in (0..self.nodes.len()).filter(|it| *it != speaker) {
+            if !self.reaches_broker(speaker) || !self.reaches_broker(node) {
+                continue;
+            }
             let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
                 continue;
             };

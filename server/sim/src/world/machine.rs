@@ -76,6 +76,10 @@ pub(super) struct NodeMachine {
     pub(super) clock: Clock,
     /// None while it is down.
     pub(super) control: Option<Control>,
+    /// The broker does not reach it until then.
+    pub(super) cut_off: Option<Mono>,
+    /// It never starts again.
+    pub(super) gone: bool,
     /// Rises by each start: what was on its way to an earlier run is lost.
     pub(super) life: u32,
     /// Batches of the ledger that it has taken in, or that were there when it started.

@@ -44,8 +44,8 @@ impl World {
             Effect::Append { batch, records, guards } => {
                 self.ask_ledger(idx, Parcel::ToLedger { node: idx, life, batch, records, guards });
             }
-            Effect::Attend { run, beat } => {
-                self.ask_ledger(idx, Parcel::Attend { node: idx, life, run, beat });
+            Effect::Attend { run, beat, hears_broker } => {
+                self.ask_ledger(idx, Parcel::Attend { node: idx, life, run, beat, hears_broker });
             }
             Effect::Left => self.node_left(idx),
             Effect::Superseded => self.note(|| "a node finds another process under its name".to_owned()),
@@ -55,8 +55,7 @@ impl World {
                     placing.accepted = Some(accepted.order);
                 }
             }
-            // No script takes an order back yet: whoever did would hear it from the node.
-            Effect::AnswerWithdrawal { .. } => {}
+            Effect::AnswerWithdrawal { request, answer } => self.withdrawal_answered(request, &answer),
             Effect::AcquireLease { lift, nonce, epoch, floor } => {
                 let holder = node.id.clone();
                 self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor });
@@ -64,7 +63,7 @@ impl World {
             Effect::ReleaseLease { lift, nonce, token } => self.give_back(idx, lift, nonce, token),
             Effect::SendVehicle { gateway, command } => {
                 self.note(|| format!("→ {} {} {:?}", command.vehicle, command.id, command.instruction));
-                self.send_to_gateway(&gateway, GatewayCommand::Vehicle(command));
+                self.send_to_gateway(idx, &gateway, GatewayCommand::Vehicle(command));
             }
             Effect::SendLift { gateway, command } => {
                 self.note(|| {
@@ -72,12 +71,13 @@ impl World {
                 });
                 self.checkers.lift_commanded(self.now, &command);
                 self.overhear(idx, &command);
-                self.send_to_gateway(&gateway, GatewayCommand::Lift(command));
+                self.send_to_gateway(idx, &gateway, GatewayCommand::Lift(command));
             }
-            Effect::Beat(beat) => {
+            Effect::Beat(beat) if self.reaches_broker(idx) => {
                 self.beat_gateways(&beat);
                 self.beat();
             }
+            Effect::Beat(_) => {}
             Effect::ProbeStore => self.probe_store(idx),
             Effect::Show(change) => self.checkers.shown(idx, change),
         }
@@ -211,6 +211,9 @@ impl World {
 
     pub(super) fn tell_all_nodes(&mut self, road: Road, event: &Event) {
         for node in 0..self.nodes.len() {
+            if self.is_cut_off(node) {
+                continue;
+            }
             let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
                 continue;
             };
@@ -218,14 +221,22 @@ impl World {
         }
     }
 
-    pub(super) fn send_to_gateway(&mut self, gateway: &kernel::ids::GatewayId, command: GatewayCommand) {
+    fn send_to_gateway(&mut self, node: usize, gateway: &kernel::ids::GatewayId, command: GatewayCommand) {
+        if !self.is_cut_off(node) {
+            self.put_on_command_road(gateway, command);
+        }
+    }
+
+    pub(super) fn put_on_command_road(&mut self, gateway: &kernel::ids::GatewayId, command: GatewayCommand) {
         let found = self.gateways.iter().position(|it| it.id == *gateway);
         let Some(idx) = found else { return };
         let parcel = Parcel::ToGateway { gateway: idx, command: Box::new(command) };
         self.carry(Road::Command, parcel);
     }
 
-    pub(super) fn tell_broker(&mut self, node: usize, connected: bool) {
+    /// A node finds out whether the broker reaches it.
+    pub(super) fn tell_broker(&mut self, node: usize) {
+        let connected = self.reaches_broker(node);
         if let Some(life) = self.nodes.get(node).map(|it| it.life) {
             self.send_to_node(node, life, STORE_LEG, Event::Broker { connected });
         }
@@ -279,6 +290,14 @@ impl World {
             }
         }
         late
+    }
+
+    fn is_cut_off(&self, node: usize) -> bool {
+        self.nodes.get(node).and_then(|it| it.cut_off).is_some_and(|until| self.now < until)
+    }
+
+    pub(super) fn reaches_broker(&self, node: usize) -> bool {
+        !self.broker_is_away() && !self.is_cut_off(node)
     }
 
     pub(super) fn broker_is_away(&self) -> bool {

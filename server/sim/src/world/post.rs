@@ -75,6 +75,7 @@ pub(super) enum Parcel {
         life: u32,
         run: u64,
         beat: u64,
+        hears_broker: bool,
     },
     ToStore(Request),
     Release {
@@ -120,9 +121,16 @@ pub(super) enum Parcel {
         gateway: usize,
     },
     BrokerBack,
+    /// The broker reaches a node again.
+    NodeReached {
+        node: usize,
+    },
     PlantBack,
     StoreLine,
     Order {
+        planned: usize,
+    },
+    TakeBack {
         planned: usize,
     },
     Fault {

@@ -22,12 +22,14 @@ pub struct Ending {
     pub planned: usize,
     /// Completed tasks.
     pub completed: usize,
-    /// Tasks that failed or were withdrawn.
+    /// Tasks that failed, or were withdrawn and left nothing behind.
     pub ended: usize,
     /// Open tasks that a standing alarm speaks of.
     pub alarmed: usize,
     /// Neither ended nor spoken of.
     pub open: usize,
+    /// Orders that the WMS has yet to take back, or to hear of.
+    pub unanswered: usize,
 }
 
 impl Ending {
@@ -38,13 +40,13 @@ impl Ending {
 
     /// Nothing is left to wait for.
     pub fn is_settled(&self) -> bool {
-        self.open == 0 && self.completed + self.ended + self.alarmed >= self.planned
+        self.open + self.unanswered == 0 && self.completed + self.ended + self.alarmed >= self.planned
     }
 }
 
 impl World {
     /// What the node holds that has followed the ledger furthest.
-    fn newest_book(&self) -> Option<&Book> {
+    pub(super) fn newest_book(&self) -> Option<&Book> {
         self.nodes
             .iter()
             .filter_map(|it| it.control.as_ref())
@@ -54,13 +56,16 @@ impl World {
 
     /// How the orders stand now, by the node that has followed the ledger furthest.
     pub fn ending(&self) -> Ending {
-        let mut ending = Ending { planned: self.orders.len(), ..Ending::default() };
+        let unanswered = self.orders.iter().filter(|it| it.withdrawing.is_open()).count();
+        let mut ending = Ending { planned: self.orders.len(), unanswered, ..Ending::default() };
         let Some(book) = self.newest_book() else { return ending };
         for (id, task) in &book.tasks {
             match &task.state {
                 TaskState::Completed => ending.completed += 1,
-                TaskState::Failed { .. } | TaskState::Withdrawn { .. } => ending.ended += 1,
-                TaskState::Created
+                TaskState::Failed { .. } => ending.ended += 1,
+                TaskState::Withdrawn { .. } if self.is_free_of(book, id, task) => ending.ended += 1,
+                TaskState::Withdrawn { .. }
+                | TaskState::Created
                 | TaskState::Issued { .. }
                 | TaskState::Acknowledged { .. }
                 | TaskState::Executing { .. }

@@ -4,9 +4,11 @@
 
 mod accidents;
 mod boundaries;
+mod cut_off;
 mod seeds;
 mod takeover;
 mod thaw;
+mod withdraw;
 
 use kernel::ids::{GatewayId, NodeId, StationId};
 use kernel::time::Millis;
@@ -19,7 +21,12 @@ fn config(vehicles: u8, seed: u64, orders: &[(u64, &str, &str)]) -> WorldConfig 
     let station = |name: &str| StationId::try_new(name).expect("a name");
     let orders = orders
         .iter()
-        .map(|(at, from, to)| PlannedOrder { at: Millis::seconds(*at), from: station(from), to: station(to) })
+        .map(|(at, from, to)| PlannedOrder {
+            at: Millis::seconds(*at),
+            from: station(from),
+            to: station(to),
+            withdrawn_after: None,
+        })
         .collect();
     WorldConfig { orders, logged: true, ..WorldConfig::new(plant, seed) }
 }

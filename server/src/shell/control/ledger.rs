@@ -34,7 +34,7 @@ struct Proposal {
 /// The way to the ledger.
 pub(super) struct LedgerRoad {
     proposals: mpsc::Sender<Proposal>,
-    words: watch::Sender<Option<(u64, u64)>>,
+    words: watch::Sender<Option<Word>>,
     reach: watch::Receiver<Reach>,
     gone: CancellationToken,
     fatal: Arc<Mutex<Option<String>>>,
@@ -85,8 +85,8 @@ impl LedgerRoad {
     }
 
     /// The node lives. A word that the ledger has not taken when the next comes is passed over.
-    pub(super) fn attend(&self, run: u64, beat: u64) {
-        self.words.send_replace(Some((run, beat)));
+    pub(super) fn attend(&self, word: Word) {
+        self.words.send_replace(Some(word));
     }
 
     /// Whether the machine can go on.
@@ -258,17 +258,26 @@ impl Worker {
 /// A ledger that could not be read is asked again after so long.
 const RETRY: std::time::Duration = std::time::Duration::from_millis(kernel::timing::FOLLOW_POLL.0);
 
+/// What the node says of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    pub(super) run: u64,
+    pub(super) beat: u64,
+    pub(super) hears_broker: bool,
+}
+
 /// Says in the ledger that the node lives, as often as it says so here, and brings back who else does.
 async fn attend(
     journal: Journal,
     node: NodeId,
-    mut said: watch::Receiver<Option<(u64, u64)>>,
+    mut said: watch::Receiver<Option<Word>>,
     events: mpsc::Sender<Event>,
 ) {
     while said.changed().await.is_ok() {
-        let Some((run, beat)) = *said.borrow_and_update() else { continue };
+        let Some(Word { run, beat, hears_broker }) = *said.borrow_and_update() else { continue };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let presence = Presence { node: node.clone(), run, beat, version, at: clock::now().wall };
+        let (node, at) = (node.clone(), clock::now().wall);
+        let presence = Presence { node, run, beat, version, hears_broker, at };
         // Who does not hear the others counts nobody as silent.
         if journal.attend(&presence).await.is_err() {
             continue;

@@ -60,7 +60,8 @@ async fn a_frozen_server_is_told_of_and_comes_back_by_itself() {
     journal.append(node(), at(), vec![run(1)], vec![]).await.unwrap();
     reaches(&mut moved, 1).await;
     server.freeze();
-    let word = Presence { node: node(), run: 1, beat: 1, version: "0.1".to_owned(), at: at() };
+    let version = "0.1".to_owned();
+    let word = Presence { node: node(), run: 1, beat: 1, version, hears_broker: true, at: at() };
     let away = [
         bounded("append", journal.append(node(), at(), vec![run(2)], vec![])).await.map(drop),
         bounded("entries", journal.entries_after(LedgerSequence(0), 1)).await.map(drop),

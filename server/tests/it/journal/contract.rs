@@ -350,6 +350,7 @@ async fn a_late_word_of_a_node_changes_nothing(bench: Bench) {
         run,
         beat,
         version: format!("0.{beat}"),
+        hears_broker: beat % 2 == 1,
         // Kept to the microsecond, like an entry's.
         at: chrono::DateTime::UNIX_EPOCH + TimeDelta::microseconds(i64::try_from(beat).unwrap()),
     };

@@ -17,10 +17,12 @@ fn at_the_edge() -> Bench {
 }
 
 fn recorded(bench: &Bench) -> Vec<String> {
-    let line = |record: &Record| match record {
-        Record::ArbitrationChanged { arbitration, epoch, .. } => Some(format!("{arbitration:?} {epoch}")),
-        Record::EdgeDecided { command, verdict, .. } => Some(format!("{command} {verdict:?}")),
-        _ => None,
+    let line = |record: &Record| {
+        if let Record::ArbitrationChanged { arbitration, epoch, .. } = record {
+            return Some(format!("{arbitration:?} {epoch}"));
+        }
+        let Record::EdgeDecided { command, verdict, .. } = record else { return None };
+        Some(format!("{command} {verdict:?}"))
     };
     bench.entries.iter().filter_map(|it| line(&it.record)).collect()
 }

@@ -20,6 +20,8 @@ pub(super) struct Member {
     pub(super) power: Power,
     /// The answers to its words in the ledger are lost.
     pub(super) deaf: bool,
+    /// The broker does not reach it.
+    pub(super) cut_off: bool,
     pub(super) sent: Vec<VehicleCommand>,
     pub(super) answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
     pub(super) leases: Vec<&'static str>,
@@ -121,6 +123,7 @@ impl House {
             control: Control::new(config, self.plant.clone()),
             power: Power::On,
             deaf: false,
+            cut_off: false,
             sent: Vec::new(),
             answers: BTreeMap::new(),
             leases: Vec::new(),
@@ -160,8 +163,16 @@ impl House {
 
     fn handle_all(&mut self, event: &Event) {
         for idx in 0..self.nodes.len() {
-            self.handle(idx, event.clone());
+            if !self.nodes[idx].cut_off {
+                self.handle(idx, event.clone());
+            }
         }
+    }
+
+    /// The broker reaches a node, or does not; it finds out at once.
+    pub(super) fn reach(&mut self, idx: usize, connected: bool) {
+        self.nodes[idx].cut_off = !connected;
+        self.handle(idx, Event::Broker { connected });
     }
 
     fn pump(&mut self, idx: usize) {
@@ -172,7 +183,7 @@ impl House {
                     let proposal = Held { author: (idx, life, batch), records, guards };
                     if self.holds { self.held.push(proposal) } else { self.append(proposal) }
                 }
-                Effect::Attend { run, beat } => self.attended(idx, run, beat),
+                Effect::Attend { run, beat, hears_broker } => self.attended(idx, run, beat, hears_broker),
                 Effect::Answer { request, answer } => {
                     let twice = self.nodes[idx].answers.insert(request, answer);
                     assert!(twice.is_none(), "answered twice");
@@ -204,13 +215,13 @@ impl House {
         }
     }
 
-    fn attended(&mut self, idx: usize, run: u64, beat: u64) {
+    fn attended(&mut self, idx: usize, run: u64, beat: u64, hears_broker: bool) {
         if self.ledger_away {
             return;
         }
         let node = self.name(idx);
-        let presence =
-            Presence { node: node.clone(), run, beat, version: "1.0.0".to_owned(), at: at(self.ms).wall };
+        let (version, wall) = ("1.0.0".to_owned(), at(self.ms).wall);
+        let presence = Presence { node: node.clone(), run, beat, version, hears_broker, at: wall };
         self.presences.insert(node, presence);
         self.nodes[idx].n_words += 1;
         if !self.nodes[idx].deaf {

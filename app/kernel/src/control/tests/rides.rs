@@ -86,7 +86,8 @@ fn a_lift_elsewhere_is_brought_to_the_landing() {
     let rows: [(&str, DoorState, &[&str]); 5] = [
         ("F1", DoorState::Closed, &["OpenDoor F1"]),
         ("F1", DoorState::Obstructed, &["OpenDoor F1"]),
-        ("F1", DoorState::Open, &[]),
+        // So that the gateway knows whose the lift is, before it is occupied.
+        ("F1", DoorState::Open, &["OpenDoor F1"]),
         ("F2", DoorState::Closed, &["GoTo F1", "OpenDoor F1"]),
         ("F2", DoorState::Open, &["CloseDoor F2", "GoTo F1", "OpenDoor F1"]),
     ];

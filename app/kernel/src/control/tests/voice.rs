@@ -61,7 +61,7 @@ fn a_command_rests_on_a_read_from_after_the_grant() {
 #[test]
 fn a_wish_that_has_gone_gives_the_lease_back() {
     let mut bench = asking();
-    bench.status.door = DoorState::Open;
+    bench.status.occupied = true;
     bench.grant();
     bench.run(Millis::seconds(2));
     assert_eq!(bench.leases, ["ask", "release 1"]);

@@ -182,14 +182,29 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
     assert!(claims.next_back().is_some_and(|it| it > claim), "the claim rose with it");
 }
 
-/// Another node has told the vehicle to take the load up, and this one has not followed that yet.
+/// Another node has told the vehicle to take the load up, or has put it into a lift's line, and this one has not
+/// followed that yet.
 #[test]
 fn who_does_not_know_the_last_command_takes_nothing_back() {
-    let (mut bench, task) = fetching();
-    let mut command = bench.command();
-    command.id = fixture::command_id("T-A1.7");
-    bench.rows.apply(&fixture::node("B"), &Record::CommandIssued { command });
-    let refused = bench.withdraw(&task);
-    assert!(matches!(refused, Err(WithdrawalRefusal::LedgerUnavailable(_))), "{refused:?}");
-    assert!(!bench.state(&task).is_terminal());
+    for in_line in [false, true] {
+        let (mut bench, task) = fetching();
+        let mut command = bench.command();
+        command.id = fixture::command_id("T-A1.7");
+        let record = if in_line {
+            Record::SessionRequested {
+                session: crate::ids::SessionId::try_new("S-A1.7").unwrap(),
+                lift: fixture::lift("L1"),
+                task: task.clone(),
+                vehicle: command.vehicle,
+                from: fixture::floor("F1"),
+                to: fixture::floor("F2"),
+            }
+        } else {
+            Record::CommandIssued { command }
+        };
+        bench.rows.apply(&fixture::node("B"), &record);
+        let refused = bench.withdraw(&task);
+        assert!(matches!(refused, Err(WithdrawalRefusal::LedgerUnavailable(_))), "{refused:?}");
+        assert!(!bench.state(&task).is_terminal());
+    }
 }

@@ -122,6 +122,7 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::SteadyClock
             | S::TwoChannels
             | S::OneSession
+            | S::LivingTask
             | S::Reconciliation
             | S::HeartbeatResults
             | S::ConditionalWrites
