@@ -44,12 +44,13 @@ impl Bounds {
         restarts: 1,
         duplicates: 2,
         troubles: 0,
-        scans: 2,
+        scans: 1,
         spans: 2,
         lengths: &[Span::Hold, Span::Life],
     };
     /// The same dangers with fewer repeats.
-    pub(super) const FEW: Self = Self { commands: 2, pauses: 1, duplicates: 1, spans: 1, ..Self::STATED };
+    pub(super) const FEW: Self =
+        Self { commands: 2, pauses: 1, duplicates: 1, scans: 2, spans: 1, ..Self::STATED };
     /// Only delays.
     pub(super) const CALM: Self = Self { pauses: 0, losses: 0, restarts: 0, duplicates: 0, ..Self::FEW };
     pub(super) const ASLEEP: Self = Self { pauses: 1, ..Self::CALM };

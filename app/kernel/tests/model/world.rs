@@ -112,13 +112,28 @@ impl World {
             Fate::WriteLost | Fate::AnswerLost | Fate::WordLost => self.left.troubles > 0,
             Fate::ReadFails | Fate::ScanHeld => self.left.troubles > 0 && flies,
         };
+        // Nothing is queued when nothing is in flight, so time alone brings nothing to die after.
+        let alive = |fate| flies || !matches!(fate, Fate::DiesAfter(_));
         match act {
-            Act::Arrive { stays, fate, .. } => fated(fate) && (!stays || self.left.duplicates > 0),
-            Act::Pass(Span::Scan, fate) => fated(fate) && self.left.scans > 0,
+            Act::Arrive { stays, fate, .. } => {
+                // What arrives while a command is in flight is queued or refused, which is one effect; otherwise
+                // the second effect brings it in flight.
+                let matters = match fate {
+                    Fate::DiesAfter(n) => flies == (n < 2),
+                    Fate::Well
+                    | Fate::WriteLost
+                    | Fate::AnswerLost
+                    | Fate::WordLost
+                    | Fate::ReadFails
+                    | Fate::ScanHeld => true,
+                };
+                fated(fate) && matters && (!stays || self.left.duplicates > 0)
+            }
+            Act::Pass(Span::Scan, fate) => fated(fate) && alive(fate) && self.left.scans > 0,
             Act::Pass(span, fate) => {
                 let held = span != Span::Validity && fate == Fate::ScanHeld;
                 let missed = span == Span::Life && self.nodes.iter().all(|it| it.asleep.is_none());
-                fated(fate) && self.left.spans > 0 && !held && !missed
+                fated(fate) && alive(fate) && self.left.spans > 0 && !held && !missed
             }
             Act::Ask { sleeps, forgets, .. } => {
                 let held = self.nodes.iter().any(|it| it.mind.lease().is_some());
