@@ -1,6 +1,6 @@
 # The two commands that matter: `make run` and `make test`. `make help` lists the others.
 .DEFAULT_GOAL := help
-.PHONY: help run test drills bundle lint toolchain services browser
+.PHONY: help run test drills model bundle lint toolchain services browser
 
 WASM := wasm32-unknown-unknown
 # Where `make run` listens. Loopback only: there are no accounts.
@@ -19,6 +19,9 @@ test: toolchain services ## Run every test: unit, integration with real services
 
 drills: toolchain services ## Run the long drills on real processes (KILLS=15, ORDERS=70 a minute), and print what they count
 	cargo test --locked -p server --test it -- --ignored --nocapture drill_
+
+model: toolchain ## Try everything that can happen to one lift within the stated bounds, for minutes
+	cargo test --locked -p kernel --test model -- --ignored --nocapture
 
 bundle: toolchain ## Build what the browser loads into target/site
 	@.ci/node-tools

@@ -77,7 +77,7 @@ pub enum WriteResult {
 }
 
 /// What a gateway wants done. The shell performs them in order, and each persisting before anything after it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Make this durable before going on.
     Persist(Marks),
@@ -109,7 +109,7 @@ pub enum Effect {
 }
 
 /// What is written to a PLC in one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommandBlock {
     /// 1 to 65535; the PLC runs a number once. 0 is reserved.
     pub number: u16,
@@ -120,7 +120,7 @@ pub struct CommandBlock {
 }
 
 /// One edge gateway.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gateway {
     id: GatewayId,
     marks: Marks,

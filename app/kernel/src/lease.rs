@@ -34,7 +34,7 @@ pub struct FencingToken {
 pub struct LeaseNonce(pub u64);
 
 /// A grant as its holder keeps it. Made by [`HeldLease::granted`] and [`HeldLease::granted_for`] alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeldLease {
     lift: LiftId,
     nonce: LeaseNonce,

@@ -150,7 +150,7 @@ fn only_the_lab_takes_safeguards_away() {
     let allowed = [
         "server/sim/",
         "app/kernel/src/safeguard.rs",
-        "app/kernel/tests/properties/",
+        "app/kernel/tests/",
         "app/kernel/src/control/tests/",
         "server/tests/it/tidy.rs",
     ];

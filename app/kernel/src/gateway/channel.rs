@@ -24,7 +24,7 @@ const REASONS_MAX: usize = 16;
 const TICKS_MAX: usize = (2 * LIFT_READ_AGE_MAX.0 / LIFT_POLL_PERIOD.0) as usize;
 
 /// What the lift does with the command that was taken from the queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Idle,
     /// Written, or being written; the echo is awaited.
@@ -39,7 +39,7 @@ enum Phase {
     },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Channel {
     id: LiftId,
     lift: Lift,

@@ -17,7 +17,7 @@ pub const CLAIMS_MAX: usize = 500;
 pub const OUTCOMES_MAX: usize = 64;
 
 /// What a gateway must still know after a restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Marks {
     /// Starts of the gateway so far.
@@ -29,7 +29,7 @@ pub struct Marks {
 }
 
 /// What must be known of one lift.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiftMarks {
     /// Who decides between nodes; leases, in marks that are older than edge arbitration.
@@ -52,7 +52,7 @@ pub struct LiftMarks {
 }
 
 /// A command that was, or was about to be, written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InFlight {
     /// Which.

@@ -12,7 +12,7 @@ use crate::time::Millis;
 use crate::wire::vehicle::VehicleCommand;
 
 /// What control sends to a gateway.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum GatewayCommand {
     /// For a lift of the gateway.
@@ -22,7 +22,7 @@ pub enum GatewayCommand {
 }
 
 /// One command to a lift, with everything that lets the gateway refuse it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiftCommand {
     /// Globally unique.
@@ -94,7 +94,7 @@ pub enum Arbitration {
 }
 
 /// Whose ride a lift command serves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRef {
     /// The session.
@@ -112,7 +112,7 @@ pub struct SessionRef {
 }
 
 /// Names one read of a lift.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReadRef {
@@ -123,7 +123,7 @@ pub struct ReadRef {
 }
 
 /// What became of a command at the gateway.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// Who speaks.
@@ -141,7 +141,7 @@ pub struct Outcome {
 }
 
 /// What became of a command at the gateway. Unknown is not failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Verdict {
@@ -165,7 +165,7 @@ pub enum Verdict {
 }
 
 /// Why the gateway does not admit a command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum GatewayRefusal {
@@ -201,7 +201,7 @@ pub enum GatewayRefusal {
 }
 
 /// State of a gateway, five times a second.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GatewayStatus {
     /// Who speaks.
@@ -218,7 +218,7 @@ pub struct GatewayStatus {
 }
 
 /// What a gateway knows of a lift.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiftReading {
     /// Which lift.
@@ -246,7 +246,7 @@ pub struct LiftReading {
 }
 
 /// How a PLC can be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Connection {

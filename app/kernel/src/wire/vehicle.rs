@@ -8,7 +8,7 @@ use crate::ids::{CommandId, FloorId, Generation, LiftId, OrderId, PointId, Sessi
 use crate::time::Millis;
 
 /// One instruction to a vehicle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VehicleCommand {
     /// Globally unique; a redelivery keeps it.
@@ -32,7 +32,7 @@ pub struct VehicleCommand {
 }
 
 /// What a vehicle is told to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Instruction {
     /// What was agreed by reconciliation holds from here; new commands of this link generation may be taken.
@@ -63,7 +63,7 @@ pub enum Instruction {
 }
 
 /// What to do at the end of a drive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Operation {
     /// Nothing: stand there.
