@@ -132,10 +132,12 @@ impl Hall {
             self.send(&id, GatewayCommand::Lift(command.clone())).await;
             let outcome = self.outcome().await;
             assert_eq!(outcome.command, command.id);
-            match outcome.verdict {
+            let too_old = matches!(
+                outcome.verdict,
                 Verdict::Refused { reason: GatewayRefusal::StaleRead | GatewayRefusal::Unreachable }
-                    if attempt < ATTEMPTS_MAX => {}
-                verdict => return (command, verdict),
+            );
+            if !too_old || attempt == ATTEMPTS_MAX {
+                return (command, outcome.verdict);
             }
         }
         unreachable!("the last attempt is told")

@@ -143,7 +143,7 @@ pub fn admits(
 }
 
 /// What the gateway knows of the lease store by the nodes' word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct StoreNews {
     /// At least one node lives, and none reached it for [`STORE_OUTAGE`].
     pub(super) outage: bool,
@@ -161,7 +161,7 @@ pub(super) fn next(arbitration: Arbitration, news: StoreNews, settled: bool) -> 
 }
 
 /// What each node last said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Nodes {
     ears: BTreeMap<NodeId, NodeEar>,
     heard_at: Option<Mono>,
@@ -169,7 +169,7 @@ pub(super) struct Nodes {
     dark_since: Option<Mono>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct NodeEar {
     at: Mono,
     reaches: Option<bool>,

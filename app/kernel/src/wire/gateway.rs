@@ -50,7 +50,7 @@ pub struct LiftCommand {
 }
 
 /// By what a sender may speak to a lift.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Authority {
     /// A lease that the store granted.

@@ -144,7 +144,7 @@ impl World {
         let number = self.sent.len();
         let mut command = fixture::lift_command(&format!("C{number}"), action, to, &seen, self.heard.read);
         command.holder = lab.nodes[idx].clone();
-        (command.token, command.nonce) = (permit.token(), permit.nonce());
+        command.authority = permit.authority();
         let (session, task, claim) = self.right.of(idx);
         command.session.generation = Generation(session);
         command.session.task = fixture::task(task);

@@ -63,6 +63,7 @@ pub(super) fn word(verdict: &Verdict) -> Word {
             GatewayRefusal::UnknownTarget
             | GatewayRefusal::Unreachable
             | GatewayRefusal::OutOfService
+            | GatewayRefusal::WrongArbitration
             | GatewayRefusal::QueueFull => Word::OtherRefusal,
         },
     }

@@ -8,7 +8,7 @@ use kernel::lease::LeaseTable;
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
 use kernel::timing::LIFT_READ_AGE_MAX;
-use kernel::wire::gateway::{GatewayCommand, LiftReading, Outcome};
+use kernel::wire::gateway::{Authority, GatewayCommand, LiftReading, Outcome};
 
 use super::lab::{Act, Bounds, Disk, Fate, Lab, Span};
 use super::nodes::Node;
@@ -290,12 +290,12 @@ impl World {
         let sent = &self.sent[idx];
         let (this, kept) = (&sent.command, self.kept.lifts.values().next().expect("marks of the lift"));
         // The marks hold the highest that was admitted; that they never fall is a promise of its own.
-        let request = Some((this.holder.clone(), this.nonce));
-        let stale_token = this.token < kept.token || this.token == kept.token && request != kept.holder;
+        let Authority::Lease { token, nonce } = this.authority else { panic!("no store is away here") };
+        let request = Some((this.holder.clone(), nonce));
+        let stale_token = token < kept.token || token == kept.token && request != kept.holder;
         let session = this.session.generation;
         let (task, claim) = (&this.session.task, Some(this.session.claim));
-        let adopted =
-            this.token <= kept.token && session <= kept.session && claim <= self.kept.claim_of(task);
+        let adopted = token <= kept.token && session <= kept.session && claim <= self.kept.claim_of(task);
         let unexpected = self.newest.as_ref().is_none_or(|it| it.expectation() != this.expects);
         let rules = [
             (stale_token, Promise::NothingStaleByToken),

@@ -155,7 +155,7 @@ impl World {
         let vehicle = task.vehicle.as_ref().and_then(|it| self.sim.vehicle(it));
         let at_work = vehicle.and_then(crate::vehicle::VehicleModel::working_on);
         let last = task.command.as_ref().map(|it| &it.id);
-        book.session_for(id).is_none() && !at_work.is_some_and(|it| last == Some(it))
+        book.session_for(id).is_none() && at_work.is_none_or(|it| last != Some(it))
     }
 }
 

@@ -117,7 +117,8 @@ async fn a_word_that_is_not_taken_makes_known_that_nothing_is() {
     let mut holder = sqlx::ConnectOptions::connect(&unbounded).await.unwrap();
     let held = "BEGIN; SELECT 1 FROM head FOR UPDATE; LOCK TABLE nodes IN ACCESS EXCLUSIVE MODE";
     sqlx::raw_sql(held).execute(&mut holder).await.unwrap();
-    let word = Presence { node: node(), run: 1, beat: 1, version: "0.1".to_owned(), at: at() };
+    let word =
+        Presence { node: node(), run: 1, beat: 1, version: "0.1".to_owned(), hears_broker: true, at: at() };
     let told = bounded("attend", journal.attend(&word)).await;
     assert!(matches!(told, Err(JournalError::Away(_))), "{told:?}");
     is_told(&journal, true).await;
