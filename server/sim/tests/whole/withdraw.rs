@@ -6,13 +6,17 @@ use sim::world::{Stage, Withdrawals, World, WorldConfig};
 
 use super::config;
 
-/// The vehicle rides to its load and back; a second order waits for it.
+/// One vehicle rides to its load and back, and a second order waits for it; or the second vehicle has to ride to its
+/// load while the first one rides with its own.
+const SITES: [(u8, [(u64, &str, &str); 2]); 2] =
+    [(1, [(5, "S2", "S1"), (6, "S1", "S2")]), (2, [(5, "S1", "S2"), (20, "S1", "S2")])];
+
 #[test]
 fn an_order_is_taken_back_at_any_moment() {
     let mut tally = Withdrawals::default();
-    for seconds in 0..120 {
+    for (seconds, (vehicles, orders)) in (0..120).flat_map(|it| SITES.map(|site| (it, site))) {
         let nodes = nodes(2).expect("names");
-        let mut config = WorldConfig { nodes, ..config(1, seconds, &[(5, "S2", "S1"), (6, "S1", "S2")]) };
+        let mut config = WorldConfig { nodes, ..config(vehicles, seconds, &orders) };
         let taken_back = usize::from(seconds % 3 == 2);
         for order in config.orders.iter_mut().skip(taken_back).take(1) {
             order.withdrawn_after = Some(Millis(seconds * 1000 + 137));
