@@ -6,9 +6,12 @@ use sim::world::{Stage, Withdrawals, World, WorldConfig};
 
 use super::config;
 
+/// At that second, from here, to there.
+type Order = (u64, &'static str, &'static str);
+
 /// One vehicle rides to its load and back, and a second order waits for it; or the second vehicle has to ride to its
 /// load while the first one rides with its own.
-const SITES: [(u8, [(u64, &str, &str); 2]); 2] =
+const SITES: [(u8, [Order; 2]); 2] =
     [(1, [(5, "S2", "S1"), (6, "S1", "S2")]), (2, [(5, "S1", "S2"), (20, "S1", "S2")])];
 
 #[test]
