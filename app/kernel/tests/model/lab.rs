@@ -54,6 +54,7 @@ impl Bounds {
     /// Only delays.
     pub(super) const CALM: Self = Self { pauses: 0, losses: 0, restarts: 0, duplicates: 0, ..Self::FEW };
     pub(super) const ASLEEP: Self = Self { pauses: 1, ..Self::CALM };
+    pub(super) const FORGOTTEN: Self = Self { losses: 1, ..Self::ASLEEP };
     pub(super) const REPEATED: Self = Self { duplicates: 1, ..Self::CALM };
     pub(super) const RESTARTED: Self = Self { restarts: 1, ..Self::CALM };
     /// A write, an answer, a word, a read or a scan is lost, and what that comes to.

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use kernel::gateway::{CommandBlock, Effect, Event, Gateway, LiftMarks, Marks, WriteResult};
-use kernel::ids::Generation;
-use kernel::lease::LeaseTable;
+use kernel::ids::{Generation, NodeId};
+use kernel::lease::{FencingToken, LeaseNonce, LeaseTable};
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
-use kernel::timing::LIFT_READ_AGE_MAX;
-use kernel::wire::gateway::{Authority, GatewayCommand, LiftReading, Outcome};
+use kernel::wire::gateway::{Authority, GatewayCommand, LiftCommand, LiftReading, Outcome};
 
 use super::lab::{Act, Bounds, Disk, Fate, Lab, Span};
 use super::nodes::Node;
@@ -52,15 +51,17 @@ pub(super) struct World {
     pub(super) nodes: [Node; 2],
     pub(super) sent: Vec<Sent>,
     gateway: Gateway,
-    kept: Marks,
+    pub(super) kept: Marks,
     /// What the gateway published last, and when.
     pub(super) heard: LiftReading,
     pub(super) heard_at: Mono,
     /// What this gateway read last.
-    newest: Option<LiftStatus>,
-    plc: Plc,
+    pub(super) newest: Option<LiftStatus>,
+    pub(super) plc: Plc,
+    /// Rank and request of what was written last.
+    pub(super) last: Option<(FencingToken, (NodeId, LeaseNonce))>,
     /// What was written and is not known yet.
-    open: Option<usize>,
+    pub(super) open: Option<usize>,
     pub(super) broken: BTreeSet<Promise>,
 }
 
@@ -98,6 +99,7 @@ impl World {
             heard_at: now,
             newest: Some(plc.shown.clone()),
             plc,
+            last: None,
             open: None,
             broken: BTreeSet::new(),
         }
@@ -280,34 +282,13 @@ impl World {
         let found = self.against(idx);
         self.broken.extend(found);
         self.open = Some(idx);
+        let LiftCommand { authority, holder, .. } = &self.sent[idx].command;
+        if let Authority::Lease { token, nonce } = *authority {
+            self.last = Some((token, (holder.clone(), nonce)));
+        }
         if !lost && !self.plc.write(block, idx) {
             self.broken.insert(Promise::NoContradiction);
         }
-    }
-
-    /// What is broken when this command is written now.
-    fn against(&self, idx: usize) -> Vec<Promise> {
-        let sent = &self.sent[idx];
-        let (this, kept) = (&sent.command, self.kept.lifts.values().next().expect("marks of the lift"));
-        // The marks hold the highest that was admitted; that they never fall is a promise of its own.
-        let Authority::Lease { token, nonce } = this.authority else { panic!("no store is away here") };
-        let request = Some((this.holder.clone(), nonce));
-        let stale_token = token < kept.token || token == kept.token && request != kept.holder;
-        let session = this.session.generation;
-        let (task, claim) = (&this.session.task, Some(this.session.claim));
-        let adopted = token <= kept.token && session <= kept.session && claim <= self.kept.claim_of(task);
-        let unexpected = self.newest.as_ref().is_none_or(|it| it.expectation() != this.expects);
-        let rules = [
-            (stale_token, Promise::NothingStaleByToken),
-            (session < kept.session, Promise::NothingStaleBySession),
-            (!adopted, Promise::NumberFirst),
-            (claim < self.kept.claim_of(task), Promise::NothingStaleByClaim),
-            (self.plc.shown.occupied && session > Generation(1), Promise::NothingAgainstTheRider),
-            (self.now.since(sent.read_at) > LIFT_READ_AGE_MAX, Promise::NothingOnAnOldRead),
-            (unexpected, Promise::NothingUnexpected),
-            (self.open.is_some(), Promise::NothingWhileUnknown),
-        ];
-        rules.into_iter().filter(|(broken, _)| *broken).map(|(_, promise)| promise).collect()
     }
 
     /// Takes what the gateway tells; true when somebody waits for it.
@@ -331,24 +312,6 @@ impl World {
             return self.nodes.iter().any(waits);
         }
         (0..self.nodes.len()).any(|node| self.hear(lab, node, idx, word))
-    }
-
-    /// What shows only after the PLC took something.
-    pub(super) fn judge(&mut self) {
-        for (idx, sent) in self.sent.iter_mut().enumerate() {
-            sent.runs = self.plc.ran.iter().filter(|(_, command)| *command == idx).count();
-            let denied = sent.told.iter().any(|it| !matches!(it, Word::Accepted | Word::Ran | Word::Unknown));
-            let rules = [
-                (sent.runs > 1, Promise::NothingTwice),
-                (sent.runs > 0 && denied, Promise::ToldTruly),
-                (sent.runs > 0 && sent.given_up, Promise::GivenUpIsOver),
-            ];
-            self.broken.extend(rules.into_iter().filter(|(broken, _)| *broken).map(|(_, promise)| promise));
-        }
-        let numbers: BTreeSet<u16> = self.plc.ran.iter().map(|(number, _)| *number).collect();
-        if numbers.len() < self.plc.ran.len() {
-            self.broken.insert(Promise::NumberOnce);
-        }
     }
 
     pub(super) fn was_told(&self, word: Word) -> bool {
