@@ -35,7 +35,7 @@ const BARE_RELEASE: &str =
 /// Arguments of `hoistway bench lease`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// A Redis: redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]
+    /// A Redis: redis://USER:PASSWORD@HOST:PORT/DB, the parts before and after host and port if they are needed
     #[arg(long, value_name = "URL", env = "HOISTWAY_BENCH_REDIS", hide_env_values = true)]
     redis: RedisUrl,
     /// Uncontended pairs of acquire and release
