@@ -7,17 +7,13 @@ use sim::fault::FaultKind;
 use sim::sites::nodes;
 use sim::world::{World, WorldConfig};
 
-use super::config;
+use super::{claims, config};
 
 /// C16.
 const HANDOVER_MAX: Millis = Millis::seconds(10);
 
 #[test]
 fn a_node_that_is_cut_off_at_any_moment_leaves_its_order_to_the_other() {
-    let claims = |it: &World| {
-        let claimed = it.ledger().iter().filter(|it| matches!(it.record, Record::TaskClaimed { .. }));
-        claimed.count()
-    };
     let mut handed_over = 0;
     for seconds in 1..60 {
         let nodes = nodes(2).expect("names");

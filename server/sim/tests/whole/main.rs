@@ -12,9 +12,15 @@ mod withdraw;
 
 use kernel::ids::{GatewayId, NodeId, StationId};
 use kernel::time::Millis;
+use kernel::wire::ledger::Record;
 use sim::fault::{Fault, FaultKind};
 use sim::sites::{SiteShape, site};
 use sim::world::{PlannedOrder, World, WorldConfig};
+
+/// Claims that the ledger holds.
+fn claims(world: &World) -> usize {
+    world.ledger().iter().filter(|it| matches!(it.record, Record::TaskClaimed { .. })).count()
+}
 
 fn config(vehicles: u8, seed: u64, orders: &[(u64, &str, &str)]) -> WorldConfig {
     let plant = site(SiteShape { floors: 2, lifts: 1, vehicles }).expect("a site");

@@ -2,12 +2,11 @@
 
 use kernel::ids::NodeId;
 use kernel::time::Millis;
-use kernel::wire::ledger::Record;
 use sim::fault::{FaultKind, Road, RoadEffect};
 use sim::sites::nodes;
 use sim::world::{World, WorldConfig};
 
-use super::config;
+use super::{claims, config};
 
 /// A graceful stop hands over in less (C16).
 const HANDOVER_MAX: Millis = Millis::seconds(1);
@@ -99,10 +98,6 @@ fn a_node_that_slept_through_its_takeover_is_refused_everywhere() {
 
 #[test]
 fn a_graceful_stop_hands_over_in_less_than_a_second() {
-    let claims = |it: &World| {
-        let claimed = it.ledger().iter().filter(|it| matches!(it.record, Record::TaskClaimed { .. }));
-        claimed.count()
-    };
     let mut handed_over = 0;
     for seconds in (6..60).step_by(3) {
         let mut world = pair(seconds);

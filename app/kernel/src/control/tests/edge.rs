@@ -72,12 +72,7 @@ fn a_refused_edge_command_is_decided_anew_under_the_epoch_that_counts_by_then() 
 #[test]
 fn what_was_asked_of_the_store_is_void_when_the_gateway_arbitrates() {
     for granted in [false, true] {
-        let mut bench = Bench::with_one_vehicle();
-        bench.grants = false;
-        bench.place("A1", "A2");
-        bench.carry_out();
-        bench.carry_out();
-        assert!(bench.until(Millis::seconds(5), |it| !it.asked.is_empty()));
+        let mut bench = super::voice::asking();
         bench.arbitration = (Arbitration::Edge, 2);
         if granted {
             bench.gateway_speaks = false;

@@ -5,7 +5,7 @@ use crate::timing::{LEASE_HOLD_MAX, LIFT_ACK_DEADLINE, LIFT_READ_AGE_MAX, PLC_SE
 use crate::wire::gateway::GatewayRefusal;
 
 /// A bench whose ride wants the door opened, with the lease asked for and not granted.
-fn asking() -> Bench {
+pub(super) fn asking() -> Bench {
     let mut bench = Bench::with_one_vehicle();
     bench.grants = false;
     bench.place("A1", "A2");
