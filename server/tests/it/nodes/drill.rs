@@ -22,6 +22,8 @@ const PER_FLOOR: usize = 24;
 const KILLS: usize = 15;
 /// Orders a minute, unless `ORDERS` says otherwise: nearly as many as the vehicles carry.
 const ORDERS: usize = 70;
+/// So many are placed at least, also when the nodes have been struck before that.
+const ORDERS_MIN: usize = 200;
 /// Open orders at most, half as many as vehicles: with more, no vehicle of the own floor is free, and those of the other
 /// come to stand in the line before the lift.
 const OPEN_MAX: usize = 24;
@@ -61,13 +63,13 @@ fn ends(number: usize) -> (String, String) {
     (format!("P{floor}-{bay}"), format!("D{to}-{bay}"))
 }
 
-/// Places orders, so many a minute and none while too many are open, until it is over. Gives the orders' names, one for
-/// each order that was placed.
+/// Places orders, so many a minute and none while too many are open, until it is over and they are enough. Gives their
+/// names, one for each order that was placed.
 async fn load(hall: &RwLock<Hall>, a_minute: usize, over: &AtomicBool) -> Vec<String> {
     let mut accepted = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_secs(60) / u32::try_from(a_minute).unwrap());
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !over.load(Ordering::Relaxed) {
+    while !over.load(Ordering::Relaxed) || accepted.len() < ORDERS_MIN {
         pace.tick().await;
         let number = accepted.len();
         let is_open = |it: &&Value| it["activity"] != "ended";
