@@ -42,9 +42,9 @@ The ledger is all that a node needs to go on after it was killed: a file in the 
 one, a PostgreSQL database, which has to exist; its tables are created at the first start. While PostgreSQL is away
 orders are refused with 503 and /readyz says so; nothing that was accepted is lost. TLS is not spoken: keep the way to
 the server inside the plant's network or in a tunnel.
-Nodes that share lifts keep their leases on one Redis, which may come and go: without it no lift is commanded, and
-/readyz says `degraded: [\"lease\"]`. An address with a password is better given by HOISTWAY_LEASES, for the command
-line of a process can be read by others.
+Nodes that share lifts keep their leases on one Redis, which may come and go: without it /readyz says
+`degraded: [\"lease\"]`, no lift is commanded, and after 30 s the gateways decide between the nodes by themselves. An
+address with a password is better given by HOISTWAY_LEASES, for the command line of a process can be read by others.
 Until there are accounts a node listens on loopback only.";
 
 const GATEWAY_HELP: &str = "\
@@ -94,7 +94,7 @@ pub struct Cli {
 /// What one process can be.
 #[derive(Debug, Subcommand)]
 pub enum Role {
-    /// The whole house in one process on loopback: broker, simulated plant, gateways, a control node with its page.
+    /// The whole house in one process on loopback: broker, simulated plant, gateways, two control nodes with their pages.
     #[command(after_help = DEMO_HELP)]
     Demo(roles::demo::Args),
     /// A control node: ledger, decisions, REST, the live stream and the page.

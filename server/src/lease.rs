@@ -2,8 +2,8 @@
 //!
 //! Two stores behind one port, held to one contract by `tests/it/leases`: the kernel's table in this process, and
 //! Redis, which several nodes share. Waiters are served in the order of their tickets and granted directly at
-//! release; a grant that is not given back ends by itself. Knows nothing of what a lease is used for: the gateway's fence makes it
-//! safe that a lease can end, be broken, or be granted twice by a store that forgot.
+//! release; a grant that is not given back ends by itself. Knows nothing of what a lease is used for: the gateway's
+//! fence makes it safe that a lease can end, be broken, or be granted twice by a store that forgot.
 
 mod in_process;
 mod link;
@@ -80,6 +80,7 @@ impl LeaseStore {
         loop {
             let stays = Instant::now() < give_up;
             let asked_at = clock::mono();
+            woken.forget();
             let left = match self.ask(&request, stays).await? {
                 LeaseAnswer::Granted { token, left } => {
                     return Ok(HeldLease::granted_for(lift.clone(), nonce, token, asked_at, left));

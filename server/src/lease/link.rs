@@ -34,6 +34,10 @@ struct Patience {
     ask: Duration,
 }
 
+/// Whether scripts run and may write. Nothing stays.
+const PROBE: &str = "redis.call('SET', KEYS[1], 1) return redis.call('DEL', KEYS[1])";
+const PROBE_KEY: &str = "agv:lift:control:probe";
+
 /// The way to one Redis.
 pub(super) struct Link {
     client: Client,
@@ -183,20 +187,15 @@ impl Link {
         })
     }
 
-    /// Looks again and again whether the store is there. Never ends.
+    /// Looks again and again whether the store does its work. One that answers and takes no writes, such as a replica
+    /// after a change of masters, grants nothing: it is as good as away. Never ends.
     pub(super) async fn watch(self: Arc<Self>) {
+        let script = redis::Script::new(PROBE);
+        let mut probe = script.prepare_invoke();
+        probe.key(PROBE_KEY);
         loop {
-            let answer = match self.connection().await {
-                Ok((generation, mut connection)) => {
-                    let ping = redis::cmd("PING");
-                    let answer =
-                        timeout(self.patience.answer, ping.query_async::<String>(&mut connection)).await;
-                    self.judge(generation, answer).await
-                }
-                Err(failed) => Err(failed),
-            };
             // It is kept and logged; there is nobody to tell.
-            _ = self.note(answer);
+            _ = self.ask_once::<i64>(&probe).await;
             tokio::time::sleep(HEALTH_PERIOD).await;
         }
     }

@@ -75,6 +75,11 @@ impl Wakes {
 }
 
 impl Ear {
+    /// What was granted before now is not news: whoever asks after it hears how it stands.
+    pub(super) fn forget(&self) {
+        self.bell.granted.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
     /// Waits for a wake-up; gives what was granted by it, if it says.
     pub(super) async fn heard(&self) -> Option<FencingToken> {
         self.bell.rings.notified().await;
@@ -108,6 +113,9 @@ mod tests {
         }
         wakes.wake_by("3 1152921504606846976 a b");
         assert_eq!(one.heard().await, Some(granted));
+        wakes.wake("a b", granted);
+        one.forget();
+        assert_eq!(one.heard().await, None, "a grant from before the last question is not believed");
         wakes.wake_all();
         drop(one);
         assert_eq!((same.heard().await, other.heard().await), (None, None));

@@ -90,10 +90,13 @@ pub(crate) fn is_away(error: &sqlx::Error) -> bool {
     const PASSING: [&str; 3] = ["08", "53", "57"];
     /// A wait for a lock took too long.
     const LOCK_NOT_AVAILABLE: &str = "55P03";
+    /// It takes no writes: a stand-by, or a primary that was set so.
+    const READ_ONLY: &str = "25006";
     let refusal = error.as_database_error().map(|it| it.try_downcast_ref::<PgDatabaseError>());
     match refusal {
         Some(refusal) => refusal.is_some_and(|it| {
-            PASSING.iter().any(|class| it.code().starts_with(class)) || it.code() == LOCK_NOT_AVAILABLE
+            PASSING.iter().any(|class| it.code().starts_with(class))
+                || [LOCK_NOT_AVAILABLE, READ_ONLY].contains(&it.code())
         }),
         None => matches!(
             error,

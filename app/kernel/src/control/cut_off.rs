@@ -35,7 +35,8 @@ impl Control {
     }
 
     /// Counts on. A node that finds itself cut off decides nothing more about what it had, as at a graceful stop: it
-    /// counts from the moment itself, and the others from its word, so it has stopped before they claim its tasks.
+    /// counts from the moment itself, and the others from its word, so as a rule it has stopped before they claim its tasks;
+    /// when all lose the broker at once and one comes back first, a claim may come before, and the fences hold.
     pub(super) fn note_cut_off(&mut self, now: Now) {
         let someone_hears = self.living(now).any(|it| self.hears_broker(it) == Some(true));
         let lags = |it: &&NodeId| someone_hears && self.hears_broker(it) == Some(false);

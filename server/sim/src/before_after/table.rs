@@ -7,7 +7,7 @@ use kernel::time::Millis;
 use super::figures::Figures;
 
 /// Why a figure of Hoistway itself is not there yet.
-pub(super) const PENDING: &str = "pending: leases between nodes";
+pub(super) const PENDING: &str = "pending: a policy that runs the control nodes that ship";
 
 /// What has to be said of figures that look comparable and are not.
 pub(super) const NOTES: [&str; 4] = [

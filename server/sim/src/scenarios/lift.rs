@@ -15,7 +15,7 @@ const fn pending(name: &'static str, what: &'static str, part: &'static str) -> 
     Scenario { name, group: Group::Lift, what, state: State::Pending { part } }
 }
 
-const LEASES: &str = "leases between nodes";
+const LEASES: &str = "a script in which two nodes want one lift at a time, which sessions prevent";
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     pending("double_dispatch_70ms", "Two nodes command one lift within 70 ms.", LEASES),
@@ -103,5 +103,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "The car moves and nobody commanded it.",
         "foreign commands: a movement without a command is recorded and reconciled",
     ),
-    pending("lost_reply_of_acquire", "The grant of a lease is lost on its way back.", LEASES),
+    pending(
+        "lost_reply_of_acquire",
+        "The grant of a lease is lost on its way back.",
+        "a script: two rules of the store hide each other",
+    ),
 ];

@@ -12,14 +12,15 @@ local function above(a, b)
     return #a > #b or (#a == #b and a > b)
 end
 
--- `since` is 0 until the holder has claimed what was handed over to it; what nobody claims is free again.
+-- `since` is 0 until the holder has claimed what was handed over to it; what nobody claims is free again. A lease that a
+-- node of an earlier version wrote does not say since when it was given.
 local function held()
     local it = redis.call('HMGET', LEASE, 'holder', 'nonce', 'epoch', 'serial', 'since', 'given')
     if not it[1] then
         return nil
     end
     local lease = { holder = it[1], nonce = it[2], epoch = it[3], serial = it[4], since = tonumber(it[5]),
-        given = tonumber(it[6]) }
+        given = tonumber(it[6] or it[5]) }
     if lease.given > now or lease.since > now then
         -- This machine's clock was set back: the longest hold counts anew, or a dead holder would keep the lift.
         lease.given, lease.since = math.min(lease.given, now), math.min(lease.since, now)

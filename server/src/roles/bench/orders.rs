@@ -31,7 +31,7 @@ Example:
 
 Without --ledger the database is an SQLite file on the disk of --data, removed afterwards. A database that is given
 must be empty: what is measured stays in it. Both yardstick and orders commit durably; orders that wait for each other
-share a commit, so with many in flight they pass the yardstick.";
+share a commit. An order is several records and passes the whole control loop, the yardstick is one row.";
 
 /// Bare commits are counted for so long.
 const BARE_SPAN: Duration = Duration::from_secs(2);

@@ -18,7 +18,7 @@ Example:
 
 The first field report's site: twelve vehicles, one lift, two active dispatch nodes, an afternoon peak. Once as it was,
 without a lease; once with leases alone, as the report built it. The page with plots is one file that needs nothing
-else. The column of Hoistway itself waits for the leases between nodes to be finished.
+else. The column of Hoistway itself waits for a policy that runs its own control nodes.
 
 Exit codes: 0 done, 1 the page cannot be written, 2 the command line is wrong.";
 

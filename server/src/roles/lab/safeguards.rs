@@ -16,7 +16,7 @@ Example:
   hoistway lab safeguards --only link-fence --count 5000
 
 Each safeguard is taken away in turn, and random worlds run until a checker finds what it prevents. Some accidents are
-out of chance's reach, because another safeguard stands before them or because they need more nodes; for these the
+out of chance's reach, because another safeguard stands before them or because they need too much at once; for these the
 reason is printed. Named accidents and the kernel's own random runs prove those.
 
 Exit codes: 0 each was found or has its reason, 1 one was not found, 2 the command line is wrong.";

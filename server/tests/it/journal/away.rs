@@ -88,6 +88,35 @@ async fn is_told(journal: &Journal, away: bool) {
     assert!(told.is_ok(), "nobody told that away is {away}");
 }
 
+/// No connection breaks, and everything can be read.
+#[tokio::test]
+async fn a_server_that_takes_no_writes_is_away() {
+    let server = Postgres::start().await;
+    let options = server.options(&server.create().await);
+    let journal = open(options.clone()).await;
+    journal.append(node(), at(), vec![run(1)], vec![]).await.unwrap();
+    let writes = options.options([("default_transaction_read_only", "off")]);
+    let mut admin = sqlx::ConnectOptions::connect(&writes).await.unwrap();
+    sqlx::raw_sql("ALTER SYSTEM SET default_transaction_read_only = on").execute(&mut admin).await.unwrap();
+    sqlx::raw_sql("SELECT pg_reload_conf()").execute(&mut admin).await.unwrap();
+    // A server takes its settings anew in its own time.
+    let refused = async {
+        for idx in 2.. {
+            if let Err(error) = journal.append(node(), at(), vec![run(idx)], vec![]).await {
+                return error;
+            }
+        }
+        unreachable!("it takes writes for ever")
+    };
+    let refused = bounded("a refusal", refused).await;
+    assert!(matches!(refused, JournalError::Away(_)), "{refused:?}");
+    is_told(&journal, true).await;
+    sqlx::raw_sql("ALTER SYSTEM RESET default_transaction_read_only").execute(&mut admin).await.unwrap();
+    sqlx::raw_sql("SELECT pg_reload_conf()").execute(&mut admin).await.unwrap();
+    is_told(&journal, false).await;
+    comes_back(&journal).await;
+}
+
 #[tokio::test]
 async fn a_journal_that_nobody_uses_tells_that_its_server_has_vanished() {
     let mut server = Postgres::start().await;

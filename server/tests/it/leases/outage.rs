@@ -102,6 +102,19 @@ async fn a_store_that_is_used_for_something_else_is_down_and_says_so_to_nobody_a
     assert!(keys.iter().all(|it| it.starts_with("agv:lift:control:{L1}")), "{keys:?}");
 }
 
+/// As a replica does after a change of masters: it answers, and grants nothing.
+#[tokio::test]
+async fn a_store_that_takes_no_writes_is_away() {
+    let (server, store) = on_redis(calm()).await;
+    until("the store is found", || !store.is_away()).await;
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).await.unwrap();
+    until("the store is found away by itself", || store.is_away()).await;
+    assert_eq!(answer(&store, "A", 1).await, Err(LeaseRefusal::StoreDown));
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "0"]).await.unwrap();
+    until("the store is found again", || !store.is_away()).await;
+    assert!(answer(&store, "A", 2).await.is_ok());
+}
+
 #[tokio::test]
 async fn a_password_opens_the_store_and_a_wrong_one_does_not() {
     let server = RedisServer::start().await;

@@ -12,6 +12,7 @@ use kernel::wire::view::OrderView;
 use super::{refusal, unknown};
 use crate::http::AppState;
 use crate::http::problem::{Code, Refused};
+use crate::shell::ControlUnavailable;
 
 /// The control loop shows a withdrawal right after it was stored.
 const SHOWN_DEADLINE: Duration = Duration::from_secs(1);
@@ -37,10 +38,28 @@ pub(in crate::http) async fn withdraw(
 ) -> Result<Json<OrderView>, Refused> {
     let order = OrderId::try_new(&text).map_err(|_| unknown(&text))?;
     let decided = state.control().withdraw_order(order.clone()).await;
-    decided.map_err(refusal::unavailable)?.map_err(|reason| refused(&reason))?;
+    decided.map_err(|error| unanswered(&error))?.map_err(|reason| refused(&reason))?;
     let withdrawn = |it: &OrderView| matches!(it.state, TaskState::Withdrawn { .. });
     let shown = state.hub().order_shown_as(&order, SHOWN_DEADLINE, withdrawn).await;
-    shown.map(Json).ok_or_else(|| unknown(&text))
+    shown.map(Json).ok_or_else(|| not_shown(&order))
+}
+
+/// The control loop gave no answer.
+fn unanswered(error: &ControlUnavailable) -> Refused {
+    let what = match error {
+        ControlUnavailable::Busy | ControlUnavailable::Stopped => "Nothing was taken back",
+        ControlUnavailable::NoAnswer => "Whether the order was taken back is not known",
+    };
+    let detail = format!("{what}: {error}. Send it again later; it is answered alike.");
+    Refused::new(Code::ControlUnavailable, detail).retry_after_s(refusal::RETRY_WHEN_DOWN_S)
+}
+
+/// It is withdrawn for good, and this node shows it late.
+fn not_shown(order: &OrderId) -> Refused {
+    tracing::warn!(%order, "an order was taken back and is not shown so yet");
+    let detail =
+        format!("Order {order} is taken back, and this node does not show it yet. Send it again later.");
+    Refused::new(Code::ControlUnavailable, detail).retry_after_s(refusal::RETRY_WHEN_DOWN_S)
 }
 
 fn refused(reason: &WithdrawalRefusal) -> Refused {
