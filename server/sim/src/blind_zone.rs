@@ -13,7 +13,7 @@ use crate::sites::{SiteShape, site};
 use crate::world::{PlannedOrder, World, WorldConfig};
 
 /// Each world is one hour of this site.
-const SHAPE: SiteShape = SiteShape { floors: 3, lifts: 2, vehicles: 6 };
+const SHAPE: SiteShape = SiteShape { floors: 3, lifts: 2, vehicles: 6, gateways: 1 };
 const SPAN: Millis = Millis::seconds(3600);
 /// An order this often keeps both lifts busy without a growing line.
 const ORDER_PERIOD: Millis = Millis::seconds(60);

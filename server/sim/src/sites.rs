@@ -16,6 +16,8 @@ pub struct SiteShape {
     pub lifts: u8,
     /// Vehicles, at home by turns on each floor.
     pub vehicles: u8,
+    /// Gateways, which have lifts and vehicles by turns.
+    pub gateways: u8,
 }
 
 /// From a point to the next.
@@ -56,7 +58,7 @@ pub fn site(shape: SiteShape) -> Result<Plant, InvalidName> {
             stations.insert(StationId::try_new(&format!("S{n}"))?, Station { point });
         }
     }
-    let gateway = GatewayId::try_new("G1")?;
+    let gateways = gateways(shape.gateways)?;
     let floors: Result<Vec<Floor>, InvalidName> = (1..=shape.floors)
         .map(|n| Ok(Floor { id: FloorId::try_new(&format!("F{n}"))?, name: format!("Floor {n}") }))
         .collect();
@@ -69,10 +71,10 @@ pub fn site(shape: SiteShape) -> Result<Plant, InvalidName> {
         points,
         edges,
         stations,
-        lifts: (1..=shape.lifts).map(|l| lift(l, shape, &gateway)).collect::<Result<_, _>>()?,
+        lifts: (1..=shape.lifts).map(|l| lift(l, shape, &gateways)).collect::<Result<_, _>>()?,
         zones,
-        vehicles: (0..shape.vehicles).map(|i| vehicle(i, shape, &gateway)).collect::<Result<_, _>>()?,
-        gateways: vec![gateway],
+        vehicles: (0..shape.vehicles).map(|i| vehicle(i, shape, &gateways)).collect::<Result<_, _>>()?,
+        gateways,
         link_budget: LinkBudget::REPORTED,
     })
 }
@@ -97,6 +99,17 @@ fn lay(
     }
 }
 
+/// Gateways G1, G2 …, one at least.
+fn gateways(count: u8) -> Result<Vec<GatewayId>, InvalidName> {
+    (1..=count.max(1)).map(|n| GatewayId::try_new(&format!("G{n}"))).collect()
+}
+
+/// The gateway of the n-th machine of its kind, from 0.
+fn by_turns(gateways: &[GatewayId], n: u8) -> Result<GatewayId, InvalidName> {
+    let turn = usize::from(n) % gateways.len().max(1);
+    gateways.get(turn).cloned().map_or_else(|| GatewayId::try_new("G1"), Ok)
+}
+
 /// Control nodes A, B, C … for a site.
 ///
 /// # Errors
@@ -105,7 +118,7 @@ pub fn nodes(count: u8) -> Result<Vec<NodeId>, InvalidName> {
     (0..count).map(|n| NodeId::try_new(&char::from(b'A'.saturating_add(n)).to_string())).collect()
 }
 
-fn lift(l: u8, shape: SiteShape, gateway: &GatewayId) -> Result<(LiftId, Lift), InvalidName> {
+fn lift(l: u8, shape: SiteShape, gateways: &[GatewayId]) -> Result<(LiftId, Lift), InvalidName> {
     let stops: Result<Vec<LiftStop>, InvalidName> = (1..=shape.floors)
         .map(|n| {
             Ok(LiftStop {
@@ -116,7 +129,7 @@ fn lift(l: u8, shape: SiteShape, gateway: &GatewayId) -> Result<(LiftId, Lift), 
         })
         .collect();
     let lift = Lift {
-        gateway: gateway.clone(),
+        gateway: by_turns(gateways, l.saturating_sub(1))?,
         stops: stops?,
         travel_per_floor_ms: Millis(3000),
         door_ms: Millis(2000),
@@ -126,10 +139,10 @@ fn lift(l: u8, shape: SiteShape, gateway: &GatewayId) -> Result<(LiftId, Lift), 
     Ok((LiftId::try_new(&format!("L{l}"))?, lift))
 }
 
-fn vehicle(i: u8, shape: SiteShape, gateway: &GatewayId) -> Result<(VehicleId, Vehicle), InvalidName> {
+fn vehicle(i: u8, shape: SiteShape, gateways: &[GatewayId]) -> Result<(VehicleId, Vehicle), InvalidName> {
     let floors = shape.floors.max(1);
     let home = PointId::try_new(&format!("H{}{}", i % floors + 1, i / floors + 1))?;
-    let gateway = gateway.clone();
+    let gateway = by_turns(gateways, i)?;
     let vehicle =
         Vehicle { gateway, home, speed_mm_s: 1200, creep_mm_s: 400, weight_kg: 300, payload_kg: 500 };
     Ok((VehicleId::try_new(&format!("V{}", i + 1))?, vehicle))

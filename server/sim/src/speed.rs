@@ -7,7 +7,7 @@ use crate::sites::{SiteShape, site};
 use crate::world::{PlannedOrder, World, WorldConfig};
 
 /// One lift and twelve vehicles, as on the first field report's site.
-const SHAPE: SiteShape = SiteShape { floors: 3, lifts: 1, vehicles: 12 };
+const SHAPE: SiteShape = SiteShape { floors: 3, lifts: 1, vehicles: 12, gateways: 1 };
 const SCAN: Millis = Millis(100);
 /// As many orders as the lift just carries.
 const ORDER_PERIOD: Millis = Millis::seconds(50);

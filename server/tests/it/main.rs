@@ -15,6 +15,7 @@ mod drills;
 mod fieldbus;
 mod gateway;
 mod journal;
+mod lab;
 mod leases;
 mod live;
 mod messaging;

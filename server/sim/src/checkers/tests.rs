@@ -178,6 +178,28 @@ fn a_door_that_commands_turn_round_three_times_is_found() {
     assert!(found(&checkers).contains(&Checker::DoorReversals), "{:?}", checkers.violations());
 }
 
+/// What became of the first is known once a read from after it shows the PLC at rest, and not before.
+#[test]
+fn a_number_that_is_written_while_another_is_unknown_is_found() {
+    let lift = fixture::lift("L1");
+    for (reads, expected) in [(true, vec![]), (false, vec![Checker::NothingWhileVerifying])] {
+        let (mut checkers, mut sim) = (Checkers::new(&fixture::plant()), sim());
+        for number in 1..=2 {
+            let now = Mono(u64::from(number) * 20_000);
+            let block = CommandBlock { number, action: LiftAction::OpenDoor, floor: 1 };
+            checkers.gateway_writes(now, &lift, block, None, (Arbitration::Lease, 0));
+            sim.handle(SimEvent::CommandBlock { lift: lift.clone(), block }, now);
+            for ms in (0..10_000).step_by(100) {
+                sim.handle(SimEvent::Tick, now + Millis(ms));
+                if let Some(status) = sim.lift_status(&lift).filter(|_| reads) {
+                    checkers.read(now + Millis(ms), &lift, &status);
+                }
+            }
+        }
+        assert_eq!(found(&checkers), expected, "reads: {reads}");
+    }
+}
+
 /// A whole ride, watched by somebody who takes the car for smaller than it is.
 #[test]
 fn a_car_with_too_many_in_it_is_found() {
@@ -216,8 +238,8 @@ fn memory_and_screens_that_differ_are_found() {
 }
 
 fn ridden() -> World {
-    let plant =
-        crate::sites::site(crate::sites::SiteShape { floors: 2, lifts: 1, vehicles: 1 }).expect("a site");
+    let plant = crate::sites::site(crate::sites::SiteShape { floors: 2, lifts: 1, vehicles: 1, gateways: 1 })
+        .expect("a site");
     let station = |name: &str| kernel::ids::StationId::try_new(name).expect("a name");
     let order = crate::world::PlannedOrder {
         at: Millis::seconds(5),

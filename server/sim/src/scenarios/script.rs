@@ -73,7 +73,7 @@ impl Site {
     }
 
     fn build(self) -> Result<Plant, InvalidName> {
-        let shape = SiteShape { floors: self.floors, lifts: 1, vehicles: self.vehicles };
+        let shape = SiteShape { floors: self.floors, lifts: 1, vehicles: self.vehicles, gateways: 1 };
         let mut plant = site(shape)?;
         for lift in plant.lifts.values_mut() {
             lift.travel_per_floor_ms = self.travel;

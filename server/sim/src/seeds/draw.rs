@@ -24,6 +24,8 @@ const FAMILY_PERCENT: u64 = 35;
 const GONE_PERCENT: u64 = 20;
 /// So many of a hundred worlds have a node that the broker does not reach for a while.
 const CUT_OFF_PERCENT: u64 = 20;
+/// In so many of a hundred worlds gateways do not hear the nodes as they should.
+const BEATS_PERCENT: u64 = 20;
 /// So many of a hundred orders are taken back.
 const WITHDRAWN_PERCENT: u64 = 20;
 /// After so long at most: an order takes about a minute, and longer in a world with faults.
@@ -34,7 +36,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     let floors = u8::try_from(rng.within(2..=4)).unwrap_or(2);
     let lifts = u8::try_from(rng.within(1..=2)).unwrap_or(1);
     let vehicles = u8::try_from(rng.within(1..=6)).unwrap_or(1);
-    let plant = site(SiteShape { floors, lifts, vehicles })?;
+    let plant = site(SiteShape { floors, lifts, vehicles, gateways: gateways(seed, lifts) })?;
     let mut config = WorldConfig::new(plant, seed);
     config.intake = if rng.within(0..=1) == 0 { Intake::Overwrites } else { Intake::Queues };
     config.nodes = nodes(u8::try_from(rng.within(1..=NODES_MAX)).unwrap_or(1))?;
@@ -53,6 +55,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     }
     draw_gone(seed, span, &mut config, &mut families);
     draw_cut_off(seed, span, &mut config, &mut families);
+    draw_beats(seed, span, &mut config, &mut families);
     Ok(RandomWorld { config, families, span })
 }
 
@@ -83,6 +86,22 @@ fn draw_cut_off(seed: u64, span: Millis, config: &mut WorldConfig, families: &mu
     }
 }
 
+/// A site of two lifts may have a gateway for each.
+fn gateways(seed: u64, lifts: u8) -> u8 {
+    let count = Rng::new(seed, "gateways").within(1..=u64::from(lifts));
+    u8::try_from(count).unwrap_or(1)
+}
+
+/// The words of nodes to gateways may be lost, doubled or late.
+fn draw_beats(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    let mut rng = Rng::new(seed, "beats");
+    if rng.within(0..=99) < BEATS_PERCENT {
+        families.insert(FaultFamily::Road);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        config.faults.push(Fault { at, kind: road_trouble(&mut rng, Road::GatewayBeat) });
+    }
+}
+
 fn orders(rng: &mut Rng, floors: u8, span: Millis) -> Result<Vec<PlannedOrder>, InvalidName> {
     let mut orders = Vec::new();
     for _ in 0..rng.within(1..=6) {
@@ -109,7 +128,12 @@ fn fault(rng: &mut Rng, family: FaultFamily, config: &WorldConfig) -> Result<Fau
         Some(node) => node.clone(),
         None => NodeId::try_new("A")?,
     };
-    let gateway = GatewayId::try_new("G1")?;
+    // Nothing is drawn where there is no choice: what a seed drew before there were two stays as it was.
+    let gateway = match plant.gateways.as_slice() {
+        [only] => Some(only),
+        several => one_of(rng, several),
+    };
+    let gateway = gateway.cloned().map_or_else(|| GatewayId::try_new("G1"), Ok)?;
     Ok(match family {
         FaultFamily::Pause if rng.within(0..=2) == 0 => {
             FaultKind::GatewayPaused { gateway, for_ms: Millis(rng.within(500..=20_000)) }
@@ -195,6 +219,10 @@ fn road(rng: &mut Rng) -> FaultKind {
         Road::Ledger,
     ];
     let road = one_of(rng, &roads).copied().unwrap_or(Road::Command);
+    road_trouble(rng, road)
+}
+
+fn road_trouble(rng: &mut Rng, road: Road) -> FaultKind {
     let effect = match rng.within(0..=2) {
         0 if road != Road::Ledger => RoadEffect::Drop,
         1 if road != Road::Ledger => RoadEffect::Duplicate { after_ms: Millis(rng.within(1..=8000)) },

@@ -23,7 +23,7 @@ fn claims(world: &World) -> usize {
 }
 
 fn config(vehicles: u8, seed: u64, orders: &[(u64, &str, &str)]) -> WorldConfig {
-    let plant = site(SiteShape { floors: 2, lifts: 1, vehicles }).expect("a site");
+    let plant = site(SiteShape { floors: 2, lifts: 1, vehicles, gateways: 1 }).expect("a site");
     let station = |name: &str| StationId::try_new(name).expect("a name");
     let orders = orders
         .iter()

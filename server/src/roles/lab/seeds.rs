@@ -114,7 +114,9 @@ fn failure(world: &RandomWorld, args: &Args) -> anyhow::Result<String> {
         _ = writeln!(text, "  {fault}");
     }
     for order in &shrunk.world.config.orders {
-        _ = writeln!(text, "  at {}: an order from {} to {}", order.at, order.from, order.to);
+        let withdrawn =
+            order.withdrawn_after.map(|after| format!(", taken back after {after}")).unwrap_or_default();
+        _ = writeln!(text, "  at {}: an order from {} to {}{withdrawn}", order.at, order.from, order.to);
     }
     let skipped = replayed.log().len().saturating_sub(LOG_SHOWN);
     _ = writeln!(text, "the last of {} lines:", replayed.log().len());

@@ -88,6 +88,41 @@ async fn is_told(journal: &Journal, away: bool) {
     assert!(told.is_ok(), "nobody told that away is {away}");
 }
 
+/// However many ask, a node takes as many connections as the documentation of its pool says: six to share, one to write.
+#[tokio::test]
+async fn a_node_takes_no_more_connections_than_its_pool_has() {
+    const LIMIT: i64 = 7;
+    let server = Postgres::shared().await;
+    let database = server.create().await;
+    let options = server.options(&database);
+    let journal = open(options.clone()).await;
+    journal.append(node(), at(), vec![run(1)], vec![]).await.unwrap();
+    let mut admin = sqlx::ConnectOptions::connect(&server.options("postgres")).await.unwrap();
+    let mut holder = sqlx::ConnectOptions::connect(&options.application_name("holder")).await.unwrap();
+    // Whoever reads waits for this lock, so all that can be taken are taken at once.
+    sqlx::raw_sql("BEGIN; LOCK TABLE entries").execute(&mut holder).await.unwrap();
+    let readers: Vec<_> = (0..40)
+        .map(|_| {
+            let journal = journal.clone();
+            tokio::spawn(async move { journal.entries_after(LedgerSequence(0), 1).await.map(drop) })
+        })
+        .collect();
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name <> 'holder'";
+    let mut most = 0;
+    while !readers.iter().all(tokio::task::JoinHandle::is_finished) {
+        let now: i64 = sqlx::query_scalar(count).bind(&database).fetch_one(&mut admin).await.unwrap();
+        most = most.max(now);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!((LIMIT - 1..=LIMIT).contains(&most), "{most} connections");
+    for reader in readers {
+        let told = reader.await.unwrap();
+        assert!(matches!(told, Err(JournalError::Away(_))), "who waits in vain is told: {told:?}");
+    }
+    sqlx::raw_sql("ROLLBACK").execute(&mut holder).await.unwrap();
+    comes_back(&journal).await;
+}
+
 /// No connection breaks, and everything can be read.
 #[tokio::test]
 async fn a_server_that_takes_no_writes_is_away() {
