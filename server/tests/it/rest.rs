@@ -1,6 +1,7 @@
 //! REST as a WMS and a browser meet it.
 
 mod orders;
+mod withdrawals;
 
 use std::io::Write;
 

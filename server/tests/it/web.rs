@@ -20,7 +20,7 @@ use kernel::time::Millis;
 use kernel::timing::LinkBudget;
 use kernel::wire::gateway::{Arbitration, Connection};
 use kernel::wire::live::Change;
-use kernel::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder};
+use kernel::wire::rest::{OrderRefusal, PlaceOrder, TransportOrder, WithdrawalRefusal};
 use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
     Activity, AlarmView, Hearing, Knowledge, LiftView, NodeStanding, NodeView, OrderView, PeerView, TaskView,
@@ -45,6 +45,10 @@ pub(crate) enum Control {
     Accepts,
     /// Refuses it.
     Refuses(OrderRefusal),
+    /// Refuses to take it back.
+    Keeps(WithdrawalRefusal),
+    /// Says that it is taken back, and shows it as it was.
+    ShowsLate,
     /// Takes requests and never answers.
     Hangs,
     /// Takes no request.
@@ -126,19 +130,37 @@ async fn answer(
     match control {
         Control::Ended => return,
         Control::Deaf => return std::future::pending().await,
-        Control::Accepts | Control::Refuses(_) | Control::Hangs => {}
+        Control::Accepts | Control::Refuses(_) | Control::Keeps(_) | Control::ShowsLate | Control::Hangs => {}
     }
-    let mut held = Vec::new();
-    while let Some(ControlRequest::PlaceOrder { order, idempotency_key, fingerprint, reply }) =
-        requests.recv().await
-    {
+    let (mut held, mut kept) = (Vec::new(), Vec::new());
+    while let Some(request) = requests.recv().await {
+        let (order, idempotency_key, fingerprint, reply) = match (request, &control) {
+            (ControlRequest::WithdrawOrder { reply, .. }, Control::Keeps(refusal)) => {
+                drop(reply.send(Err(refusal.clone())));
+                continue;
+            }
+            (ControlRequest::WithdrawOrder { reply, .. }, Control::ShowsLate) => {
+                drop(reply.send(Ok(task_id(1))));
+                continue;
+            }
+            (ControlRequest::WithdrawOrder { reply, .. }, _) => {
+                kept.push(reply);
+                continue;
+            }
+            (ControlRequest::Drill(_), _) => continue,
+            (ControlRequest::PlaceOrder { order, idempotency_key, fingerprint, reply }, _) => {
+                (order, idempotency_key, fingerprint, reply)
+            }
+        };
         match &control {
             Control::Refuses(refusal) => drop(reply.send(Err(refusal.clone()))),
             Control::Accepts => {
                 let decided = accept(&hub, &mut stored.lock().unwrap(), order, idempotency_key, fingerprint);
                 drop(reply.send(decided));
             }
-            Control::Hangs | Control::Deaf | Control::Ended => held.push(reply),
+            Control::Keeps(_) | Control::ShowsLate | Control::Hangs | Control::Deaf | Control::Ended => {
+                held.push(reply)
+            }
         }
     }
 }
