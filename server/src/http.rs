@@ -9,6 +9,7 @@ mod body;
 mod guard;
 mod health;
 mod openapi;
+mod opening;
 mod paging;
 pub mod problem;
 mod root;
@@ -139,10 +140,11 @@ pub fn router(state: AppState) -> Router {
     dressed(routes, state)
 }
 
-/// Adds what every address needs. From outside in: the mark of a drill run, problems, panics, guard.
+/// Adds what every address needs. From outside in: the mark of a drill run, problems, panics, guard, a node that is not open yet.
 fn dressed(routes: Router<AppState>, state: AppState) -> Router {
     let drill = state.drills().is_some().then(|| HeaderValue::from_static("true"));
     routes
+        .layer(middleware::from_fn_with_state(state.clone(), opening::wait))
         .layer(middleware::from_fn(guard::guard))
         .layer(CatchPanicLayer::custom(problem::panicked))
         .layer(middleware::from_fn_with_state(state.clone(), problem::write))

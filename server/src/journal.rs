@@ -172,7 +172,7 @@ impl Journal {
     }
 
     /// Makes records durable together, if all guards hold then, and returns them as stored. `at` is kept to the
-    /// microsecond. The rows that the records move (see [`kernel::ledger::step`]) move with them.
+    /// microsecond. The rows that the records move (see [`kernel::ledger::steps`]) move with them.
     ///
     /// On PostgreSQL the answer takes three seconds at most, and comes at once while the ledger is known to be away. But
     /// a proposal whose commit was under way when the server vanished is answered once it is known what became of it,

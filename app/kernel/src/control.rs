@@ -11,6 +11,7 @@ mod cut_off;
 mod drills;
 mod ears;
 mod edge;
+mod foreign;
 mod ledger;
 mod links;
 mod names;
@@ -77,6 +78,7 @@ enum Lock {
     Lift(LiftId),
     Arbitration(LiftId),
     EdgeNotes,
+    ForeignMoves(LiftId),
     Alarm(AlarmId),
     Drills,
     Peer(NodeId),
@@ -305,6 +307,7 @@ impl Control {
             self.drive_tasks(now);
             self.drive_lifts(now);
             self.drive_edge(now);
+            self.drive_foreign(now);
             self.drive_alarms(now);
             self.drive_drills(now);
         } else {
@@ -314,8 +317,17 @@ impl Control {
         self.show(now);
     }
 
+    /// The site to which the ledger belongs, if that is another one.
+    pub fn foreign_site(&self) -> Option<&crate::ids::SiteId> {
+        self.book.site.as_ref().filter(|site| **site != self.plant.site)
+    }
+
     /// Asks the ledger to take the start, and again while it was not stored.
     fn drive_start(&mut self, now: Now) {
+        // Nodes of two sites may begin an empty ledger at once; the second finds that it is not its own.
+        if self.foreign_site().is_some() {
+            return;
+        }
         let run = self.book.run_of(&self.config.node) + 1;
         self.propose(now, vec![Lock::Node], vec![Record::NodeStarted { run, site: self.plant.site.clone() }]);
     }

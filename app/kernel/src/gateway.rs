@@ -7,6 +7,7 @@
 mod admission;
 mod channel;
 mod edge;
+mod foreign;
 mod marks;
 #[cfg(test)]
 mod tests;
@@ -180,7 +181,10 @@ impl Gateway {
                 GatewayCommand::Vehicle(command) => self.vehicle_commanded(command),
             },
             Event::Beat(beat) => self.beat_heard(&beat, now),
-            Event::Read { lift, status } => self.with_channel(&lift, |channel| channel.read(status, now)),
+            Event::Read { lift, status } => {
+                let number = self.marks.lifts.get(&lift).map_or(0, |it| it.number);
+                self.with_channel(&lift, |channel| channel.read(status, number, now));
+            }
             Event::ReadFailed { lift, reason } => {
                 self.with_channel(&lift, |channel| channel.read_failed(&reason));
             }

@@ -19,6 +19,8 @@ use crate::wire::ledger::{Record, SessionPhase};
 /// What only one node may move at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Row {
+    /// Whose ledger it is: 1 since the first start of a node. Who begins an empty one rests on that it is empty.
+    Site,
     /// Whether a run of a node still counts; see [`running`] and [`over`].
     Node(NodeId),
     /// An idempotency key: 1 when it was used.
@@ -87,6 +89,7 @@ impl Row {
     /// Its kind, as it is stored.
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::Site => "site",
             Self::Node(_) => "node",
             Self::Key(_) => "key",
             Self::Claim(_) => "claim",
@@ -100,6 +103,7 @@ impl Row {
     /// Its name within its kind, as it is stored.
     pub fn name(&self) -> &str {
         match self {
+            Self::Site => "site",
             Self::Node(id) => id.as_str(),
             Self::Key(key) => key,
             Self::Claim(id) | Self::Step(id) => id.as_str(),
@@ -118,8 +122,13 @@ pub enum Step {
     Next,
 }
 
-/// Which row a record of `author` moves, if any.
-pub fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
+/// Which rows a record of `author` moves.
+pub fn steps(author: &NodeId, record: &Record) -> impl Iterator<Item = (Row, Step)> {
+    let begins = matches!(record, Record::NodeStarted { .. });
+    step(author, record).into_iter().chain(begins.then_some((Row::Site, Step::To(1))))
+}
+
+fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
     Some(match record {
         Record::NodeStarted { run, .. } => (Row::Node(author.clone()), Step::To(running(*run))),
         Record::NodeStopped { run } => (Row::Node(author.clone()), Step::To(over(*run))),
@@ -144,6 +153,7 @@ pub fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
         | Record::AlarmCleared { .. }
         | Record::DifferenceFound { .. }
         | Record::ArbitrationChanged { .. }
+        | Record::ForeignMoved { .. }
         | Record::EdgeDecided { .. }
         | Record::DrillStarted { .. }
         | Record::DrillEnded { .. } => return None,
@@ -172,9 +182,9 @@ impl Rows {
         })
     }
 
-    /// Moves the row that a record moves.
+    /// Moves the rows that a record moves.
     pub fn apply(&mut self, author: &NodeId, record: &Record) {
-        if let Some((row, step)) = step(author, record) {
+        for (row, step) in steps(author, record) {
             let number = match step {
                 Step::To(number) => number,
                 Step::Next => self.value(&row) + 1,

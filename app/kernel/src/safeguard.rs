@@ -42,6 +42,8 @@ pub enum Safeguard {
     FrozenRegisters,
     /// Gateway and control: nothing is sent to a lift that does not serve vehicles (A16).
     VehicleMode,
+    /// Gateway: a movement that nobody commanded is seen and told (A16).
+    ForeignMoves,
     /// Gateway: while no node reaches the lease store it arbitrates by itself (A14).
     EdgeArbitration,
     /// Gateway: a node alone in the dark is no outage of the lease store (A15).
@@ -74,7 +76,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -93,6 +95,7 @@ impl Safeguard {
         Self::BootCounter,
         Self::FrozenRegisters,
         Self::VehicleMode,
+        Self::ForeignMoves,
         Self::EdgeArbitration,
         Self::EdgeEntry,
         Self::EdgeFence,
@@ -128,6 +131,7 @@ impl Safeguard {
             Self::BootCounter => "boot-counter",
             Self::FrozenRegisters => "frozen-registers",
             Self::VehicleMode => "vehicle-mode",
+            Self::ForeignMoves => "foreign-moves",
             Self::EdgeArbitration => "edge-arbitration",
             Self::EdgeEntry => "edge-entry",
             Self::EdgeFence => "edge-fence",

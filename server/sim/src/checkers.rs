@@ -2,6 +2,7 @@
 
 mod arbiter;
 mod commands;
+mod foreign;
 mod orders;
 mod owners;
 mod roads;
@@ -23,9 +24,11 @@ use kernel::wire::ledger::Entry;
 use kernel::wire::live::Change;
 use kernel::wire::vehicle::VehicleCommand;
 
+use crate::fault::FaultKind;
 use crate::plant::SimPlant;
 use arbiter::ArbiterWatch;
 use commands::LiftWatch;
+use foreign::ForeignWatch;
 use orders::LineWatch;
 pub(crate) use orders::handled;
 use owners::OwnerWatch;
@@ -71,6 +74,8 @@ pub enum Checker {
     OneArbiter,
     /// An idempotency key makes one order, a claim's generation is one node's, a vehicle has one open task (C16).
     OneOwner,
+    /// A movement that nobody commanded is told, where nothing else is wrong (A16).
+    ForeignTold,
     /// What is withdrawn moves no load, stands in no line, was asked for, and is told once as it is (B7).
     WithdrawnIsOver,
 }
@@ -96,6 +101,7 @@ impl Checker {
             Self::OneRide => "one_ride",
             Self::OneArbiter => "one_arbiter",
             Self::OneOwner => "one_owner",
+            Self::ForeignTold => "foreign_told",
             Self::WithdrawnIsOver => "withdrawn_is_over",
         }
     }
@@ -131,6 +137,7 @@ pub struct Checkers {
     owners: OwnerWatch,
     arbiters: ArbiterWatch,
     withdrawals: WithdrawalWatch,
+    foreign: ForeignWatch,
     screens: BTreeMap<usize, Screen>,
     violations: Vec<Violation>,
 }
@@ -145,6 +152,7 @@ impl Checkers {
             owners: OwnerWatch::default(),
             arbiters: ArbiterWatch::default(),
             withdrawals: WithdrawalWatch::default(),
+            foreign: ForeignWatch::default(),
             screens: BTreeMap::new(),
             violations: Vec::new(),
             plant: plant.clone(),
@@ -302,8 +310,14 @@ impl Checkers {
         self.report_all(now, found);
         let found = self.line.recorded(entry, sim);
         self.report_all(now, found);
+        self.foreign.recorded(now, entry);
         let found = self.withdrawals.recorded(entry);
         self.report_all(now, found.map(|detail| (Checker::WithdrawnIsOver, detail)));
+    }
+
+    /// Something goes wrong.
+    pub(crate) fn suffers(&mut self, kind: &FaultKind) {
+        self.foreign.suffers(kind);
     }
 
     /// The WMS takes an order back.
@@ -344,6 +358,8 @@ impl Checkers {
         self.report_all(now, found);
         let found = orders::loads_handled_twice(sim.loads());
         self.report_all(now, found.map(|detail| (Checker::LoadMovedOnce, detail)));
+        let found = self.foreign.second(now, sim);
+        self.report_all(now, found.into_iter().map(|detail| (Checker::ForeignTold, detail)));
         let found = self.withdrawals.moved(sim.loads());
         self.report_all(now, found.map(|detail| (Checker::WithdrawnIsOver, detail)));
     }

@@ -254,6 +254,12 @@ impl LiftModel {
         }
     }
 
+    /// The car travels, and no command said so.
+    pub(crate) fn travels_unbidden(&self) -> bool {
+        let unbidden = self.travel.is_some_and(|it| it.number.is_none());
+        unbidden && self.motion != Motion::Still && self.mode == LiftMode::Vehicle
+    }
+
     /// Whether the car stands level at the floor with its door fully open: what a vehicle before it sees.
     pub fn open_at(&self, floor: &FloorId) -> bool {
         self.door == DoorState::Open && self.stands_level() && self.floors.get(self.nearest()) == Some(floor)

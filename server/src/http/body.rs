@@ -35,7 +35,7 @@ pub(super) async fn json<T: DeserializeOwned>(request: Request) -> Result<T, Ref
             "The body is a JSON array; send an object with named fields.",
         ));
     }
-    serde_json::from_slice(&bytes).map_err(|error| not_understood(&error))
+    serde_json::from_slice(&bytes).map_err(|error| not_understood(&error, &bytes))
 }
 
 fn check_media_type(headers: &HeaderMap) -> Result<(), Refused> {
@@ -117,9 +117,14 @@ fn too_large() -> Refused {
 }
 
 /// What does not fit, with line and column.
-fn not_understood(error: &serde_json::Error) -> Refused {
+fn not_understood(error: &serde_json::Error, bytes: &[u8]) -> Refused {
     let text = error.to_string();
+    // A name where a kind of value is told by its key is no JSON to serde; it is JSON all the same.
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
     match error.classify() {
+        Category::Syntax | Category::Eof if is_json => {
+            Refused::new(Code::InvalidBody, format!("The body does not fit: {text}."))
+        }
         Category::Syntax | Category::Eof | Category::Io => {
             Refused::new(Code::MalformedJson, format!("The body is not JSON: {text}."))
         }

@@ -203,7 +203,9 @@ pub(super) async fn write(State(state): State<AppState>, request: Request, next:
     let request_id = state.request_ids().next();
     let mut response = next.run(request).await;
     if let Some(refused) = refusal(&response, &path) {
-        tracing::info!(%request_id, %path, code = refused.code.text(), detail = %refused.detail, "request refused");
+        // What was sent may hold line ends and colors; a line of the log stays one line.
+        let detail = refused.detail.escape_debug();
+        tracing::info!(%request_id, %path, code = refused.code.text(), %detail, "request refused");
         response = problem(response, refused, path, &request_id);
     }
     if let Ok(value) = HeaderValue::from_str(&request_id) {

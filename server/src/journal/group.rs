@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, SubsecRound, Utc};
 use kernel::ids::{LedgerSequence, NodeId};
-use kernel::ledger::{Guard, Row, Rows, step};
+use kernel::ledger::{Guard, Row, Rows, steps};
 use kernel::wire::ledger::{Entry, Record};
 use tokio::sync::oneshot;
 
@@ -71,7 +71,7 @@ pub(super) fn rows_of(proposals: &[Proposal]) -> BTreeSet<Row> {
     proposals
         .iter()
         .flat_map(|proposal| {
-            let moved = proposal.records.iter().filter_map(|(record, _)| step(&proposal.node, record));
+            let moved = proposal.records.iter().flat_map(|(record, _)| steps(&proposal.node, record));
             moved.map(|(row, _)| row).chain(proposal.guards.iter().map(|guard| guard.row.clone()))
         })
         .collect()
@@ -101,7 +101,7 @@ pub(super) fn plan(head: Head, mut rows: Rows, runs: Runs, proposals: &[Proposal
             });
             planned.entries.push(stored);
             rows.apply(&proposal.node, record);
-            moved.extend(step(&proposal.node, record).map(|(row, _)| row));
+            moved.extend(steps(&proposal.node, record).map(|(row, _)| row));
         }
         planned.answers.push(Ok(entries));
     }

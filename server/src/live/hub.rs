@@ -4,6 +4,7 @@
 //! Older ones are in the ledger alone. Nothing here decides anything.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ struct Inner {
     state: Mutex<State>,
     changed: watch::Sender<Revision>,
     clients: Arc<Semaphore>,
+    /// The ledger is not taken in yet.
+    opening: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -71,7 +74,18 @@ impl Hub {
         };
         let (changed, _) = watch::channel(0);
         let clients = Arc::new(Semaphore::new(CLIENTS_MAX));
-        Self { inner: Arc::new(Inner { plant, state: Mutex::new(state), changed, clients }) }
+        let opening = AtomicBool::new(false);
+        Self { inner: Arc::new(Inner { plant, state: Mutex::new(state), changed, clients, opening }) }
+    }
+
+    /// The ledger is about to be taken in: nothing of the site is known before something of it is shown.
+    pub fn open(&self) {
+        self.inner.opening.store(true, Ordering::Release);
+    }
+
+    /// Whether nothing of the site is known yet.
+    pub fn is_opening(&self) -> bool {
+        self.inner.opening.load(Ordering::Acquire)
     }
 
     /// Takes the newest states of entities, as they are when the ledger is applied up to `sequence`. All at once: no
@@ -84,6 +98,7 @@ impl Hub {
         }
         let revision = state.shown.revision();
         drop(state);
+        self.inner.opening.store(false, Ordering::Release);
         self.inner.changed.send_replace(revision);
     }
 

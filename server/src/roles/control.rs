@@ -187,6 +187,7 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
         None => incoming,
     };
     let hub = Hub::new(Arc::new(options.plant.clone()), quiet_node(&options.node, drills.is_some()));
+    hub.open();
     let (handle, requests) = ControlHandle::new();
     let pages = CancellationToken::new();
     if let Some(drills) = drills.as_ref().filter(|_| options.drilled) {

@@ -194,6 +194,7 @@ impl Running {
                 }
             }
             self.ledger.check()?;
+            refuse_foreign(&self.machine, &self.plant)?;
             match self.over {
                 Some(Over::Superseded) => anyhow::bail!(
                     "another process has started as node {} on this ledger; give one of the two another --node",
@@ -238,7 +239,11 @@ impl Running {
     fn note_rejected(&mut self, rejected: &codec::Rejected) {
         let seen = (rejected.topic.clone(), rejected.reason.clone());
         if self.rejected.len() < REJECTIONS_LOGGED_MAX && self.rejected.insert(seen) {
-            tracing::warn!(topic = rejected.topic, "a message was not understood: {}", rejected.reason);
+            tracing::warn!(
+                topic = rejected.topic,
+                "a message was not understood: {}",
+                rejected.reason.escape_debug()
+            );
         }
     }
 
@@ -262,6 +267,7 @@ impl Running {
 
     fn perform(&mut self) {
         let (mut changes, mut refused) = (Vec::new(), Vec::new());
+        let (mut placed, mut withdrawn) = (Vec::new(), Vec::new());
         while let Some(effect) = self.machine.poll_effect() {
             match effect {
                 Effect::Append { batch, records, guards } => {
@@ -273,16 +279,10 @@ impl Running {
                 Effect::Left => drop(self.over.get_or_insert(Over::Left)),
                 Effect::Superseded => self.over = Some(Over::Superseded),
                 Effect::Answer { request, answer } => {
-                    if let Some(reply) = self.waiting.remove(&request) {
-                        // Whoever asked may have gone; the order stands all the same.
-                        let _ = reply.send(answer);
-                    }
+                    placed.extend(self.waiting.remove(&request).map(|reply| (reply, answer)));
                 }
                 Effect::AnswerWithdrawal { request, answer } => {
-                    if let Some(reply) = self.withdrawing.remove(&request) {
-                        // As above.
-                        let _ = reply.send(answer);
-                    }
+                    withdrawn.extend(self.withdrawing.remove(&request).map(|reply| (reply, answer)));
                 }
                 Effect::AcquireLease { lift, nonce, epoch, floor } => {
                     self.acquire_lease(lift, nonce, epoch, floor);
@@ -313,6 +313,13 @@ impl Running {
             }
         }
         self.hub.show_at(self.machine.book().sequence, changes);
+        // What is answered is shown by then. Whoever asked may have gone; the order stands all the same.
+        for (reply, answer) in placed {
+            let _ = reply.send(answer);
+        }
+        for (reply, answer) in withdrawn {
+            let _ = reply.send(answer);
+        }
         // After a refusal the machine proposes nothing for a while, so this ends.
         for event in refused {
             self.handle(event);
@@ -393,15 +400,22 @@ async fn restore(shell: &ControlShell) -> anyhow::Result<Control> {
             })?;
         }
     }
-    if let Some(site) = machine.book().site.as_ref().filter(|site| **site != plant.site) {
-        anyhow::bail!(
-            "the ledger belongs to site {site}, the site file describes {}; use another --data folder or the other file",
-            plant.site
-        );
-    }
+    refuse_foreign(&machine, plant)?;
     let run = machine.book().run_of(node) + 1;
     tracing::info!(entries = after.0, run, "the ledger is taken in");
     Ok(machine)
+}
+
+/// A ledger is one site's.
+fn refuse_foreign(machine: &Control, plant: &Plant) -> anyhow::Result<()> {
+    match machine.foreign_site() {
+        Some(site) => anyhow::bail!(
+            "the ledger belongs to site {site}, the site file describes {}; use another ledger (--ledger or --data) or \
+             the other file",
+            plant.site
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Waits until nothing is on its way to the ledger any more that an earlier process of this name may have left there:

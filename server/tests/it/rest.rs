@@ -41,6 +41,34 @@ async fn problem(response: Response, status: u16, code: &str, what: &str) -> Val
     body
 }
 
+/// While its ledger is taken in, an empty list would be taken for true.
+#[tokio::test]
+async fn a_node_that_opens_its_ledger_tells_nothing_of_the_site() {
+    let web = Web::start(Control::Accepts).await;
+    web.hub.open();
+    for path in ["orders", "orders/A-1", "tasks", "vehicles", "lifts", "nodes", "alarms", "stream", "site"] {
+        let body = problem(web.get(&format!("/api/v1/{path}")).await, 503, "control_unavailable", path).await;
+        assert!(body["detail"].as_str().unwrap().contains("taking in its ledger"), "{body}");
+    }
+    assert_eq!(web.get("/livez").await.status(), 200);
+    web.hub.show(Change::Order(nth_order(1, TaskState::Created)));
+    assert_eq!(web.read("/api/v1/orders").await["items"].as_array().unwrap().len(), 1);
+}
+
+/// Another node has accepted it, and this one hears of it a moment later.
+#[tokio::test]
+async fn an_order_that_is_about_to_be_known_is_waited_for() {
+    let web = Web::start(Control::Accepts).await;
+    let asked = web.get("/api/v1/orders/A-1");
+    let told = async {
+        tokio::task::yield_now().await;
+        web.hub.show(Change::Order(nth_order(1, TaskState::Created)));
+    };
+    let (answer, ()) = tokio::join!(asked, told);
+    assert_eq!(answer.status(), 200);
+    problem(web.get("/api/v1/orders/A-2").await, 404, "not_found", "A-2").await;
+}
+
 #[tokio::test]
 async fn lists_are_read_page_by_page_and_by_state() {
     for (list, id) in [("orders", "/order/id"), ("tasks", "/id")] {

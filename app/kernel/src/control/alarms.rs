@@ -128,6 +128,9 @@ impl Control {
             if reading.arbitration != Arbitration::Lease {
                 add(AlarmKind::LiftOnEdge, format!("#{}", reading.epoch));
             }
+            if let Some(detail) = super::foreign::standing(reading) {
+                add(AlarmKind::LiftForeignCommand, detail);
+            }
             let Some(status) = &reading.status else { continue };
             if reading.arbitration == Arbitration::Edge && LiftState::of(status) == LiftState::Error {
                 add(AlarmKind::LiftNeedsMaintenance, String::new());

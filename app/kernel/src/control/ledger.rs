@@ -71,11 +71,12 @@ impl Control {
                     rows.insert(Row::Lift(lift.clone()));
                 }
             }
-            Record::NodeStarted { .. }
-            | Record::NodeStopped { .. }
+            Record::NodeStarted { .. } => rows.extend([Row::Site]),
+            Record::NodeStopped { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::ForeignMoved { .. }
             | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }
             | Record::DrillEnded { .. } => {}
@@ -127,6 +128,7 @@ impl Control {
                 | Record::AlarmCleared { .. }
                 | Record::DifferenceFound { .. }
                 | Record::ArbitrationChanged { .. }
+                | Record::ForeignMoved { .. }
                 | Record::EdgeDecided { .. }
                 | Record::DrillStarted { .. }
                 | Record::DrillEnded { .. } => {}
@@ -161,7 +163,13 @@ impl Control {
         self.behind_until = Some(now.mono + FOLLOW_POLL);
         match conflict.guard.row {
             Row::Key(_) => self.contest(batch, now),
-            Row::Node(_) | Row::Claim(_) | Row::Step(_) | Row::Vehicle(_) | Row::Link(_) | Row::Lift(_) => {
+            Row::Site
+            | Row::Node(_)
+            | Row::Claim(_)
+            | Row::Step(_)
+            | Row::Vehicle(_)
+            | Row::Link(_)
+            | Row::Lift(_) => {
                 self.answer_unplaced(
                     batch,
                     "this node was taken for lost and is about to begin anew; try again",
@@ -212,6 +220,7 @@ impl Control {
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::ForeignMoved { .. }
             | Record::DifferenceFound { .. } => {}
             Record::EdgeDecided { .. } => self.edge_recorded(record),
             Record::DrillStarted { .. } | Record::DrillEnded { .. } => self.drill_recorded(record),

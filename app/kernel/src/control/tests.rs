@@ -6,6 +6,7 @@ mod cut_off;
 mod deliveries;
 mod drills;
 mod edge;
+mod foreign;
 mod house;
 mod links;
 mod nodes;
@@ -58,6 +59,7 @@ struct Bench {
     deaf: BTreeSet<VehicleId>,
     status: LiftStatus,
     verifying: Option<crate::ids::CommandId>,
+    foreign: Option<crate::wire::gateway::ForeignMove>,
     connection: Connection,
     /// As the gateway tells it.
     arbitration: (Arbitration, u32),
@@ -114,6 +116,7 @@ impl Bench {
             deaf: BTreeSet::new(),
             status: fixture::status("F1", DoorState::Closed),
             verifying: None,
+            foreign: None,
             connection: Connection::Up,
             arbitration: (Arbitration::Lease, 1),
             gateway_speaks: true,
@@ -366,6 +369,7 @@ impl Bench {
             token: FencingToken::default(),
             verifying: self.verifying.clone(),
             connections_lost: 0,
+            foreign: self.foreign.clone(),
         };
         let gateway = fixture::gateway("G1");
         let status = GatewayStatus {

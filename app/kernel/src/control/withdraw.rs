@@ -63,7 +63,10 @@ impl Control {
                 (_, Some(Ok(Stands::Withdrawable))) if self.leaving != Leaving::No || self.run == 0 => {
                     unavailable("this node is starting or stopping; ask again, or another one")
                 }
-                (_, Some(Ok(Stands::Withdrawable))) if waited >= WITHDRAWAL_MAX => {
+                // While its commit is under way nobody can say that it is not stored.
+                (Some(task), Some(Ok(Stands::Withdrawable)))
+                    if waited >= WITHDRAWAL_MAX && !self.is_locked(&Lock::Task(task.clone())) =>
+                {
                     unavailable("it did not take the withdrawal; try again")
                 }
                 (Some(task), Some(Ok(Stands::Withdrawable))) => {

@@ -12,6 +12,7 @@ use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand, LiftReading,
 
 use super::admission::View;
 use super::edge::LiftState;
+use super::foreign::ForeignWatch;
 use super::marks::{InFlight, LiftMarks};
 use super::{CommandBlock, WriteResult};
 
@@ -56,6 +57,7 @@ pub(super) struct Channel {
     queue: VecDeque<(LiftCommand, Mono)>,
     phase: Phase,
     concluded: VecDeque<(CommandId, Option<u16>, Verdict)>,
+    foreign: ForeignWatch,
     log: Vec<String>,
     safeguards: Safeguards,
 }
@@ -80,6 +82,7 @@ impl Channel {
             queue: VecDeque::new(),
             phase,
             concluded: VecDeque::new(),
+            foreign: ForeignWatch::default(),
             log: Vec::new(),
             safeguards: Safeguards::ALL,
         }
@@ -121,6 +124,7 @@ impl Channel {
             token: kept.token,
             verifying,
             connections_lost: self.connections_lost,
+            foreign: self.foreign.newest(now),
         }
     }
 
@@ -181,7 +185,8 @@ impl Channel {
         Some((flight, CommandBlock { number, action: command.action, floor }))
     }
 
-    pub(super) fn read(&mut self, status: LiftStatus, now: Now) {
+    /// `number` is the last that was given to a command.
+    pub(super) fn read(&mut self, status: LiftStatus, number: u16, now: Now) {
         self.tick += 1;
         self.ticks.push_back((self.tick, now.mono));
         while self.ticks.len() > TICKS_MAX {
@@ -196,12 +201,23 @@ impl Channel {
         if scanned {
             self.alive_at = now.mono;
         }
+        self.watch_for_foreign(&status, number, now);
         self.newest = Some((status, now.mono));
         // A PLC that does not scan may have the command in its registers and run it once it thaws.
         if self.connection_at(now) == Connection::Frozen {
             self.begin_settling_anew();
         }
         self.judge(scanned, now);
+    }
+
+    fn watch_for_foreign(&mut self, status: &LiftStatus, number: u16, now: Now) {
+        if !self.safeguards.holds(Safeguard::ForeignMoves) {
+            return;
+        }
+        let before = self.newest.as_ref().map(|(status, _)| status);
+        if self.foreign.read(before, status, number, now) {
+            self.log.push(format!("it moves at {} and nobody commanded that", status.floor));
+        }
     }
 
     pub(super) fn read_failed(&mut self, reason: &str) {

@@ -3,6 +3,7 @@
 mod admit;
 mod commands;
 mod edge;
+mod foreign;
 mod settle;
 mod vehicles;
 

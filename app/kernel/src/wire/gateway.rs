@@ -243,6 +243,49 @@ pub struct LiftReading {
     pub verifying: Option<CommandId>,
     /// Connections that broke since the gateway started.
     pub connections_lost: u64,
+    /// The newest movement that nobody commanded; none was seen since the gateway started, or it does not say.
+    #[serde(default)]
+    pub foreign: Option<ForeignMove>,
+}
+
+/// A movement that nobody commanded (A16).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForeignMove {
+    /// How many the gateway has seen at this lift since it started, this one included.
+    pub nth: u64,
+    /// What moved.
+    pub part: ForeignPart,
+    /// Where the car was when it was seen.
+    pub floor: FloorId,
+    /// How long ago it was seen when the message left.
+    pub age_ms: Millis,
+    /// The lift rests again, or does what it was commanded.
+    pub over: bool,
+}
+
+/// What moved without a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum ForeignPart {
+    /// The car.
+    Car,
+    /// The door.
+    Door,
+    /// The PLC took a command that its gateway did not send: a second master speaks to it.
+    Command,
+}
+
+impl ForeignPart {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Car => "car",
+            Self::Door => "door",
+            Self::Command => "command",
+        }
+    }
 }
 
 /// How a PLC can be reached.

@@ -11,7 +11,7 @@ use crate::ids::{
 };
 use crate::lift::LiftAction;
 use crate::task::TaskEvent;
-use crate::wire::gateway::{Arbitration, Verdict};
+use crate::wire::gateway::{Arbitration, ForeignPart, Verdict};
 use crate::wire::rest::TransportOrder;
 use crate::wire::vehicle::VehicleCommand;
 
@@ -159,6 +159,19 @@ pub enum Record {
         floor: FloorId,
         /// What became of it; none of one that leaves.
         verdict: Option<Verdict>,
+    },
+    /// A lift moved, or its door did, and nobody had commanded it: its gateway saw that.
+    ForeignMoved {
+        /// Which lift.
+        lift: LiftId,
+        /// In which run of the gateway.
+        boot: u64,
+        /// How many it had seen at this lift in that run, this one included.
+        nth: u64,
+        /// What moved.
+        part: ForeignPart,
+        /// Where the car was when it was seen.
+        floor: FloorId,
     },
     /// What a vehicle did differs from what the ledger says; the vehicle's act is the truth.
     DifferenceFound {

@@ -98,11 +98,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "A PLC stands still and answers every read with what was true before.",
         plc::FROZEN,
     ),
-    pending(
-        "foreign_command",
-        "The car moves and nobody commanded it.",
-        "foreign commands: a movement without a command is recorded and reconciled",
-    ),
+    built("foreign_command", "The car moves and nobody commanded it.", plc::FOREIGN),
     pending(
         "lost_reply_of_acquire",
         "The grant of a lease is lost on its way back.",

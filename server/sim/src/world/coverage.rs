@@ -82,6 +82,7 @@ impl Coverage {
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::ForeignMoved { .. }
             | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }
             | Record::DrillEnded { .. } => {}

@@ -12,6 +12,7 @@ impl World {
     pub(super) fn suffer(&mut self, kind: &FaultKind) {
         let now = self.now;
         self.note(|| format!("FAULT {kind:?}"));
+        self.checkers.suffers(kind);
         match kind {
             FaultKind::NodePaused { node, for_ms } => {
                 if let Some(machine) = self.nodes.iter_mut().find(|it| it.id == *node) {

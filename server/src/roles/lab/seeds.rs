@@ -25,6 +25,8 @@ shrunk to the faults and orders that it needs.
 
 Exit codes: 0 every promise was kept, 1 one was broken, 2 the command line is wrong.";
 
+/// Worlds in one go; the last seed stays a number with the highest first one.
+const COUNT_MAX: u64 = 10_000_000;
 /// Failing seeds that are named; the first is shown whole.
 const FAILURES_SHOWN: usize = 20;
 /// Lines of the log that are shown of a failure.
@@ -34,10 +36,11 @@ const LOG_SHOWN: usize = 60;
 #[derive(Debug, ClapArgs)]
 pub struct Args {
     /// How many worlds.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=COUNT_MAX))]
     count: u64,
     /// The first seed.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(..=u64::MAX - COUNT_MAX))]
     from: u64,
     /// Minutes of site time in which faults happen; then each world runs on until its orders are settled.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=1440))]

@@ -8,8 +8,9 @@ use kernel::lease::{FencingToken, LeaseNonce};
 use kernel::lift::{DoorState, Expectation, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::time::Millis;
 use kernel::wire::gateway::{
-    Arbitration, Authority, Connection, ControlBeat, GatewayCommand, GatewayRefusal, GatewayStatus,
-    LiftCommand, LiftReading, Outcome, ReadRef, SessionRef, StoredEpoch, Verdict,
+    Arbitration, Authority, Connection, ControlBeat, ForeignMove, ForeignPart, GatewayCommand,
+    GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, ReadRef, SessionRef, StoredEpoch,
+    Verdict,
 };
 use kernel::wire::vehicle::{
     AckVerdict, Heartbeat, Instruction, Operation, Place, Presence, Progress, Telemetry, VehicleAck,
@@ -247,9 +248,15 @@ pub(super) fn statuses() -> Vec<GatewayStatus> {
         token: FencingToken { epoch: 1, serial: 418 },
         verifying: (connection == Connection::Down).then(|| name("C-1")),
         connections_lost: 0,
+        foreign: None,
     };
     let lease = connections.into_iter().map(|it| reading(it, Arbitration::Lease));
-    let lifts = lease.chain(arbitrations.into_iter().map(|it| reading(Connection::Up, it))).collect();
+    let foreign = every!(ForeignPart: Car, Door, Command).map(|part| LiftReading {
+        foreign: Some(ForeignMove { nth: 2, part, floor: name("3"), age_ms: Millis(400), over: false }),
+        ..reading(Connection::Up, Arbitration::Lease)
+    });
+    let edge = arbitrations.into_iter().map(|it| reading(Connection::Up, it));
+    let lifts = lease.chain(edge).chain(foreign).collect();
     vec![GatewayStatus { gateway: name("G1"), boot: 3, message: 1, messages_rejected: 4, lifts }]
 }
 

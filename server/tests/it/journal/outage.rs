@@ -21,6 +21,20 @@ use crate::brokers::free_address;
 use crate::postgres::{Postgres, USER};
 use crate::processes::{Process, START_BOUND, free_port, tail, wait};
 
+/// Repeats that come while an order is being stored, and right after.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_whose_key_is_sent_many_times_at_once_is_told_to_all() {
+    let server = Postgres::shared().await;
+    let node = Node::ready(&server.url(&server.create().await)).await;
+    for turn in 0..40 {
+        let told = node.order_at_once(&format!("key-{turn}"), 12).await;
+        let orders: std::collections::BTreeSet<String> =
+            told.iter().map(|(_, body)| body["order"]["id"].to_string()).collect();
+        assert!(told.iter().all(|it| it.0 == 202), "{told:#?}");
+        assert_eq!(orders.len(), 1, "{orders:?}");
+    }
+}
+
 /// The machine in a node asks a ledger that failed again after a second: so long nothing must change.
 const WATCHED: Duration = Duration::from_secs(4);
 /// Alarms follow each other more quickly.
@@ -71,6 +85,13 @@ impl Node {
         let answer = request.send().await.unwrap();
         let retry_after = answer.headers().contains_key("retry-after");
         (answer.status(), retry_after, answer.json().await.unwrap())
+    }
+
+    /// One key, sent so often at once: what each is told.
+    async fn order_at_once(&self, key: &str, times: usize) -> Vec<(StatusCode, Value)> {
+        let asked = (0..times).map(|_| self.order(key));
+        let told = futures_util::future::join_all(asked).await;
+        told.into_iter().map(|(status, _, body)| (status, body)).collect()
     }
 
     /// Asks until the order is taken, as a client has to.

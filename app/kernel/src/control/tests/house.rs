@@ -346,6 +346,7 @@ impl House {
             token: FencingToken::default(),
             verifying: None,
             connections_lost: 0,
+            foreign: None,
         };
         let gateway = fixture::gateway("G1");
         let (message, lifts) = (self.tick, vec![reading]);

@@ -32,6 +32,28 @@ fn a_start_that_could_not_be_stored_is_proposed_again() {
     assert!(matches!(bench.entries[0].record, Record::NodeStarted { run: 1, .. }));
 }
 
+/// Nodes of two sites begin an empty ledger at once: the start rests on that it is empty, and who was second stays out.
+#[test]
+fn a_node_begins_no_run_in_the_ledger_of_another_site() {
+    let mut bench = Bench::with(fixture::plant());
+    bench.ledger = Ledger::Fails;
+    bench.start();
+    assert_eq!(bench.control.foreign_site(), None);
+    let other = crate::ids::SiteId::try_new("elsewhere").expect("a name");
+    let entry = Entry {
+        sequence: crate::ids::LedgerSequence(1),
+        at: at(0).wall,
+        node: fixture::node("B"),
+        drill: false,
+        record: Record::NodeStarted { run: 1, site: other.clone() },
+    };
+    bench.handle(Event::Followed { entries: vec![entry] });
+    bench.ledger = Ledger::Writes;
+    bench.run(Millis::seconds(5));
+    assert_eq!(bench.control.foreign_site(), Some(&other));
+    assert!(bench.entries.is_empty(), "{:?}", bench.entries);
+}
+
 #[test]
 fn the_restored_book_is_the_one_that_was_lost() {
     let mut bench = Bench::ready();

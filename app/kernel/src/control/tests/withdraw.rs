@@ -146,6 +146,22 @@ fn without_the_ledger_nothing_is_taken_back() {
     assert!(!bench.state(&task).is_terminal(), "and not later either");
 }
 
+/// A commit that takes long may still be made: nobody is told that the order stands.
+#[test]
+fn a_withdrawal_whose_commit_is_under_way_is_not_refused() {
+    let (mut bench, task) = fetching();
+    bench.ledger = Ledger::Holds;
+    bench.requests += 1;
+    let request = RequestId(bench.requests);
+    let order = bench.control.book().tasks[&task].order.id.clone();
+    bench.handle(Event::WithdrawRequested { request, order });
+    bench.run(Millis::seconds(30));
+    assert_eq!(bench.withdrawn.get(&request), None);
+    bench.let_go();
+    bench.run(Millis::seconds(1));
+    assert_eq!(bench.withdrawn.get(&request), Some(&Ok(task)));
+}
+
 /// The node that has the task decides at the same moment: one of the two is refused by the ledger.
 #[test]
 fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
@@ -175,6 +191,7 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
         | Record::AlarmCleared { .. }
         | Record::DifferenceFound { .. }
         | Record::ArbitrationChanged { .. }
+        | Record::ForeignMoved { .. }
         | Record::EdgeDecided { .. }
         | Record::DrillStarted { .. }
         | Record::DrillEnded { .. } => None,

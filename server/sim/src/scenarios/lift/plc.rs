@@ -114,6 +114,33 @@ pub(super) const REBOOT: Script = Script {
     within: Millis::seconds(120),
 };
 
+/// People call the car away from the floor where it was to open: it is told, and called again.
+pub(super) const FOREIGN: Script = Script {
+    safeguard: Safeguard::ForeignMoves,
+    backups: &[],
+    checker: Checker::ForeignTold,
+    site: Site::with(2),
+    orders: DOWN,
+    play: |play| {
+        play.until("G1 tells C-A1.1 Accepted");
+        play.until_seen("the car is there", |it| {
+            it.lift().is_some_and(|lift| lift.levelled && lift.completed == 1)
+        });
+        play.lift_suffers(LiftTrouble::CalledByPeople { stop: 1 });
+        play.until_seen("the car leaves", |it| it.lift().is_some_and(|lift| lift.motion == Motion::Down));
+    },
+    danger: &["G1 tells C-A1.1 Accepted", "FAULT … CalledByPeople"],
+    expects: &[
+        "FAULT … CalledByPeople",
+        "ForeignMoved … Car",
+        "AlarmRaised … LiftForeignCommand",
+        "GoTo F2",
+        "T-A1 … Finished",
+    ],
+    never: &["number: 2, action: OpenDoor"],
+    within: WITHIN,
+};
+
 pub(super) const FROZEN: Script = Script {
     safeguard: Safeguard::FrozenRegisters,
     backups: &[],

@@ -4,6 +4,8 @@ mod place;
 mod refusal;
 mod withdraw;
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use kernel::ids::OrderId;
@@ -17,6 +19,9 @@ use crate::live::hub::ENDED_ORDERS_KEPT;
 
 pub(in crate::http) use place::*;
 pub(in crate::http) use withdraw::*;
+
+/// A node follows what another has stored within this.
+const FOLLOWED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Orders, newest first: all open ones and the 10,000 that ended last.
 #[utoipa::path(get, path = "/orders", operation_id = "listOrders", tag = "orders", params(ListQuery), responses(
@@ -42,7 +47,9 @@ pub(in crate::http) async fn read(
     State(state): State<AppState>,
     Path(text): Path<String>,
 ) -> Result<Json<OrderView>, Refused> {
-    let found = OrderId::try_new(&text).ok().and_then(|id| state.hub().order(&id));
+    let id = OrderId::try_new(&text).map_err(|_| unknown(&text))?;
+    // Another node may have accepted it a moment ago.
+    let found = state.hub().order_shown(&id, FOLLOWED_WITHIN).await;
     found.map(Json).ok_or_else(|| unknown(&text))
 }
 

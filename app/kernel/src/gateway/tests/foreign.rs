@@ -1,0 +1,103 @@
+//! Movements that nobody commanded: told apart from what a command explains.
+
+use super::*;
+use crate::lift::{LiftMode, Motion};
+use crate::safeguard::Safeguard;
+use crate::wire::gateway::{ForeignMove, ForeignPart};
+
+type Change = fn(&mut LiftStatus);
+
+fn foreign(bench: &mut Bench) -> Option<ForeignMove> {
+    bench.reading().foreign
+}
+
+const LEAVES: Change = |it| {
+    it.motion = Motion::Up;
+    it.levelled = false;
+};
+const ARRIVES: Change = |it| {
+    it.motion = Motion::Still;
+    it.levelled = true;
+    it.floor = fixture::floor("F2");
+};
+/// Between two floors.
+const RESTARTS: Change = |it| {
+    it.boot += 1;
+    it.levelled = false;
+};
+const OPENS: Change = |it| it.door = DoorState::Opening;
+const OPEN: Change = |it| it.door = DoorState::Open;
+
+/// What the PLC shows read by read, and what was seen in it: how many, the last one's part, whether it is over.
+#[test]
+fn what_moves_without_a_command_is_seen_once() {
+    let rows: &[(&str, &[Change], Option<(u64, ForeignPart, bool)>)] = &[
+        ("a lift at rest", &[|_| ()], None),
+        ("the car leaves", &[LEAVES], Some((1, ForeignPart::Car, false))),
+        ("it is one movement until it rests", &[LEAVES, |_| (), ARRIVES], Some((1, ForeignPart::Car, true))),
+        ("it was elsewhere by the next read", &[ARRIVES], Some((1, ForeignPart::Car, true))),
+        ("two movements", &[LEAVES, ARRIVES, OPENS, OPEN], Some((2, ForeignPart::Door, true))),
+        ("the door opens", &[OPENS], Some((1, ForeignPart::Door, false))),
+        (
+            "a number that nobody gave",
+            &[|it| it.accepted = 900, LEAVES],
+            Some((1, ForeignPart::Command, false)),
+        ),
+        ("people are served", &[|it| it.mode = LiftMode::Human, LEAVES, ARRIVES], None),
+        (
+            "people have been served",
+            &[|it| it.mode = LiftMode::Human, LEAVES, |it| it.mode = LiftMode::Vehicle],
+            None,
+        ),
+        ("a fault stops it", &[|it| it.fault = 3, LEAVES], None),
+        ("a PLC that has restarted creeps to a floor", &[RESTARTS, LEAVES, ARRIVES], None),
+        ("and is watched again then", &[RESTARTS, ARRIVES, OPENS], Some((1, ForeignPart::Door, false))),
+    ];
+    for (what, changes, expected) in rows {
+        let mut bench = Bench::ready();
+        for change in *changes {
+            change(&mut bench.status);
+            bench.run(LIFT_POLL_PERIOD);
+        }
+        let seen = foreign(&mut bench).map(|it| (it.nth, it.part, it.over));
+        assert_eq!(seen, *expected, "{what}");
+    }
+}
+
+#[test]
+fn a_command_explains_what_it_moves_from_its_number_to_its_end() {
+    let mut bench = Bench::ready();
+    bench.open("C1");
+    bench.written(1, WriteResult::Confirmed);
+    bench.status.accepted = 1;
+    OPENS(&mut bench.status);
+    bench.run(LIFT_POLL_PERIOD);
+    OPEN(&mut bench.status);
+    bench.status.completed = 1;
+    bench.run(LIFT_POLL_PERIOD);
+    assert_eq!(foreign(&mut bench), None);
+    bench.status.door = DoorState::Closing;
+    bench.run(LIFT_POLL_PERIOD);
+    let seen = foreign(&mut bench).expect("nobody shuts it");
+    assert_eq!((seen.part, seen.floor, seen.age_ms), (ForeignPart::Door, fixture::floor("F1"), Millis(0)));
+}
+
+/// The PLC moves before it shows the number that is on its way: that is somebody else's movement.
+#[test]
+fn a_command_that_the_plc_has_not_taken_explains_nothing() {
+    let mut bench = Bench::ready();
+    bench.open("C1");
+    LEAVES(&mut bench.status);
+    bench.run(LIFT_POLL_PERIOD);
+    assert_eq!(foreign(&mut bench).map(|it| it.part), Some(ForeignPart::Car));
+}
+
+#[test]
+fn who_does_not_watch_sees_nothing() {
+    let mut bench = Bench::new();
+    bench.gateway = bench.gateway.under(Safeguards::all_but(Safeguard::ForeignMoves));
+    bench.read();
+    LEAVES(&mut bench.status);
+    bench.run(LIFT_POLL_PERIOD);
+    assert_eq!(foreign(&mut bench), None);
+}
