@@ -79,8 +79,10 @@ async fn a_task_goes_on_at_the_other_node() {
 /// After one ride: what the ledger tells of the lift is the same at who lived through it and at who was started anew; what
 /// a node did itself is known to it alone.
 async fn health_is_alike(hall: &Hall, restarted: usize, lived: usize) {
+    // Two statuses of the gateway have come.
+    let watches = |it: &Value| it["shifts"][0]["heard"]["watchedMs"].as_u64() > Some(0);
     let health = async |idx| {
-        let health = hall.wait(idx, "/api/v1/lifts/L1/health", START_BOUND, |_| true).await;
+        let health = hall.wait(idx, "/api/v1/lifts/L1/health", START_BOUND, watches).await;
         health["shifts"].as_array().unwrap().clone()
     };
     let (anew, lived) = (health(restarted).await, health(lived).await);
@@ -95,7 +97,6 @@ async fn health_is_alike(hall: &Hall, restarted: usize, lived: usize) {
         assert!(sum(&lived, &format!("/heard/{figure}")) > 0, "{figure}: {lived:#?}");
     }
     assert_eq!(sum(&anew, "/heard/commands/sent"), 0, "{anew:#?}");
-    assert!(sum(&anew, "/heard/watchedMs") > 0, "{anew:#?}");
 }
 
 /// More orders than vehicles: one that waits is taken back at the other node, one whose load is about to be taken up is

@@ -27,7 +27,7 @@ fn an_alarm_is_raised_once_and_cleared_when_its_condition_is_gone() {
 fn an_emergency_stop_is_an_alarm_of_its_own_and_names_the_fault() {
     use AlarmKind::{LiftEmergencyStopped, LiftFaulted};
     for (fault, standing, detail) in
-        [(0, vec![LiftEmergencyStopped], ""), (2, vec![LiftFaulted, LiftEmergencyStopped], "#2")]
+        [(0, vec![LiftEmergencyStopped], ""), (2, vec![LiftEmergencyStopped, LiftFaulted], "#2")]
     {
         let mut bench = Bench::ready();
         (bench.status.mode, bench.status.fault) = (crate::lift::LiftMode::Emergency, fault);
