@@ -28,8 +28,11 @@ type Label = (&'static str, String);
 struct Counter {
     name: &'static str,
     help: &'static str,
-    series: fn(&Totals) -> Vec<(Option<Label>, Value)>,
+    series: fn(&Totals) -> Series,
 }
+
+/// What a counter shows of one lift.
+type Series = Vec<(Option<Label>, Value)>;
 
 enum Value {
     Count(u64),
@@ -224,24 +227,24 @@ fn seconds(span: Millis) -> f64 {
     Duration::from_millis(span.0).as_secs_f64()
 }
 
-fn count(value: u64) -> Vec<(Option<Label>, Value)> {
+fn count(value: u64) -> Series {
     vec![(None, Value::Count(value))]
 }
 
-fn time(span: Millis) -> Vec<(Option<Label>, Value)> {
+fn time(span: Millis) -> Series {
     vec![(None, Value::Time(span))]
 }
 
-fn labelled<const N: usize>(name: &'static str, values: [(&str, u64); N]) -> Vec<(Option<Label>, Value)> {
+fn labelled<const N: usize>(name: &'static str, values: [(&str, u64); N]) -> Series {
     values.map(|(text, value)| (Some((name, text.to_owned())), Value::Count(value))).into()
 }
 
-fn emergency_stops(totals: &Totals) -> Vec<(Option<Label>, Value)> {
+fn emergency_stops(totals: &Totals) -> Series {
     let stops = totals.recorded.emergency_stops.iter();
     stops.map(|it| (Some(("fault", it.fault.to_string())), Value::Count(it.count))).collect()
 }
 
-fn lease_answers(totals: &Totals) -> Vec<(Option<Label>, Value)> {
+fn lease_answers(totals: &Totals) -> Series {
     let leases = &totals.heard.leases;
     labelled(
         "answer",
@@ -254,7 +257,7 @@ fn lease_answers(totals: &Totals) -> Vec<(Option<Label>, Value)> {
     )
 }
 
-fn command_outcomes(totals: &Totals) -> Vec<(Option<Label>, Value)> {
+fn command_outcomes(totals: &Totals) -> Series {
     let commands = totals.heard.commands;
     labelled(
         "outcome",

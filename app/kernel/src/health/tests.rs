@@ -72,8 +72,9 @@ fn total(health: &Health<FixedOffset>, ms: u64) -> Totals {
 
 #[test]
 fn shifts_follow_the_clock_of_the_site() {
-    // Hours of the tests' clock, which is UTC.
-    let rows: &[(&str, i32, &[u16], u64, (u64, u64))] = &[
+    // The zone's hours east; the moment, and what its shift reaches from and to, in hours of the tests' clock, which is UTC.
+    type Row<'a> = (&'a str, i32, &'a [u16], u64, (u64, u64));
+    let rows: &[Row<'_>] = &[
         ("within one", 0, &[360, 840, 1320], 50, (46, 54)),
         ("at its first moment", 0, &[360, 840, 1320], 54, (54, 62)),
         ("before the first of the day", 0, &[360, 840, 1320], 49, (46, 54)),
