@@ -169,7 +169,11 @@ impl Scrape {
         let (node, ready) = (state.hub().node(), health::readiness(state).ready);
         let states = vec![
             ("hoistway_ready", "Orders are taken at this node: 1, else 0.", ready),
-            ("hoistway_broker_connected", "The broker reaches this node: 1, else 0.", node.broker_connected),
+            (
+                "hoistway_broker_connected",
+                "This node is connected to the broker: 1, else 0.",
+                node.broker_connected,
+            ),
             (
                 "hoistway_ledger_writable",
                 "The ledger takes this node's entries: 1, else 0.",
@@ -177,7 +181,7 @@ impl Scrape {
             ),
             (
                 "hoistway_lease_store_reached",
-                "The lease store reaches this node: 1, else 0.",
+                "This node reaches the lease store: 1, else 0.",
                 !state.leases().is_away(),
             ),
             ("hoistway_drill", "Faults are injected here on purpose: 1, else 0.", node.drill),
