@@ -8,6 +8,7 @@ mod assets;
 mod body;
 mod guard;
 mod health;
+mod metrics;
 mod openapi;
 mod opening;
 mod paging;

@@ -17,8 +17,10 @@ pub enum AlarmKind {
     LiftFrozen,
     /// A lift reports a fault.
     LiftFaulted,
-    /// A lift is not in vehicle mode: fire, maintenance, people, emergency stop.
+    /// A lift is not in vehicle mode: fire, maintenance, people.
     LiftOutOfService,
+    /// A lift stands in emergency stop.
+    LiftEmergencyStopped,
     /// A lift moved or its door did, and nobody commanded it.
     LiftForeignCommand,
     /// No node reaches the lease store: the gateway of a lift arbitrates.
@@ -84,6 +86,7 @@ impl AlarmKind {
             Self::HandoverDisagrees | Self::LiftForeignCommand => 1,
             Self::LiftUnverified
             | Self::LiftFaulted
+            | Self::LiftEmergencyStopped
             | Self::LiftOnEdge
             | Self::LiftNeedsMaintenance
             | Self::LiftFrozen

@@ -29,5 +29,7 @@ pub mod ledger;
 pub mod control;
 pub mod gateway;
 
+pub mod health;
+
 #[cfg(test)]
 mod fixture;

@@ -91,6 +91,8 @@ pub const LIFT_ACK_DEADLINE: Millis = Millis::seconds(3);
 pub const LIFT_COMMAND_VALIDITY: Millis = Millis(2500);
 /// Two of the slowest PLC scans (300 ms) and a poll: a write that the PLC took shows in its echo by then.
 pub const PLC_SETTLE: Millis = Millis(1000);
+/// The longest scan of a PLC (A1): two commands within it may meet in any order.
+pub const PLC_SCAN_MAX: Millis = Millis(300);
 /// A heartbeat register that stands still this long means a frozen PLC (A16).
 pub const PLC_FROZEN: Millis = Millis::seconds(1);
 

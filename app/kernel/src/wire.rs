@@ -6,6 +6,7 @@
 
 pub mod drill;
 pub mod gateway;
+pub mod health;
 pub mod ledger;
 pub mod live;
 pub mod rest;

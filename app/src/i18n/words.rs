@@ -201,6 +201,7 @@ impl Locale {
             AlarmKind::LiftFrozen => self.pick("电梯 PLC 停滞", "Lift PLC frozen"),
             AlarmKind::LiftFaulted => self.pick("电梯故障", "Lift fault"),
             AlarmKind::LiftOutOfService => self.pick("电梯停用", "Lift out of service"),
+            AlarmKind::LiftEmergencyStopped => self.pick("电梯急停", "Lift emergency stop"),
             AlarmKind::LiftForeignCommand => {
                 self.pick("电梯被外来指令驱动", "Lift moved by a foreign command")
             }

@@ -16,6 +16,7 @@ use kernel::ids::{FloorId, LiftId};
 use kernel::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::plant::Lift;
 use kernel::time::{Millis, Mono};
+use kernel::timing::PLC_SCAN_MAX;
 
 pub use kept::KeptLift;
 pub(crate) use kept::LiftMark;
@@ -26,7 +27,7 @@ use trouble::Troubles;
 
 /// Scans that PLCs of this kind need (A1).
 const SCAN_MIN_MS: u64 = 100;
-const SCAN_MAX_MS: u64 = 300;
+const SCAN_MAX_MS: u64 = PLC_SCAN_MAX.0;
 
 /// So many reversals of a moving door within [`REVERSAL_WINDOW`] trip the emergency stop, as the first field report
 /// saw it.

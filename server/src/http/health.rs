@@ -10,7 +10,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::AppState;
-use crate::live::hub::Hub;
 
 /// The process answers.
 #[utoipa::path(get, path = "/livez", tag = "health", responses((status = 200, description = "The process lives.")))]
@@ -24,15 +23,16 @@ pub(super) async fn livez() -> &'static str {
     (status = 503, description = "Orders are not taken: `failing` says why.", body = Readiness),
 ))]
 pub(super) async fn readyz(State(state): State<AppState>) -> Response {
-    let readiness = readiness(state.hub(), state.control().is_stopped(), state.leases().is_away());
+    let readiness = readiness(&state);
     let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(readiness)).into_response()
 }
 
-fn readiness(hub: &Hub, control_stopped: bool, leases_away: bool) -> Readiness {
-    let node = hub.node();
+/// Whether orders are taken, and what is missing.
+pub(super) fn readiness(state: &AppState) -> Readiness {
+    let (hub, node) = (state.hub(), state.hub().node());
     let mut failing = Vec::new();
-    if control_stopped {
+    if state.control().is_stopped() {
         failing.push("control".to_owned());
     }
     if !node.ledger_writable {
@@ -42,7 +42,7 @@ fn readiness(hub: &Hub, control_stopped: bool, leases_away: bool) -> Readiness {
     if !node.broker_connected {
         degraded.push("broker".to_owned());
     }
-    if leases_away {
+    if state.leases().is_away() {
         degraded.push("lease".to_owned());
     }
     let silent = hub.lifts().into_iter().filter(|lift| lift.gateway_hearing != Hearing::Heard);

@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::problem::Code;
-use super::{AppState, api, health};
+use super::{AppState, api, health, metrics};
 
 #[derive(OpenApi)]
 #[openapi(info(title = "Hoistway", license(name = "MIT OR Apache-2.0")))]
@@ -20,6 +20,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(health::livez))
         .routes(routes!(health::readyz))
         .routes(routes!(health::version))
+        .routes(routes!(metrics::read))
 }
 
 /// The description as pretty JSON, as `public/openapi.json` keeps it.

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use kernel::health::{Health, Shifts};
 use kernel::ids::{DrillId, LedgerSequence, LiftId, NodeId, OrderId, TaskId, VehicleId};
 use kernel::plant::Plant;
 use kernel::wire::drill::DrillView;
@@ -45,6 +47,7 @@ pub struct Hub {
 struct Inner {
     plant: Arc<Plant>,
     state: Mutex<State>,
+    health: Mutex<Health<Tz>>,
     changed: watch::Sender<Revision>,
     clients: Arc<Semaphore>,
     /// The ledger is not taken in yet.
@@ -72,10 +75,12 @@ impl Hub {
             tasks: Kept::new(),
             shown_ended: BTreeSet::new(),
         };
+        let health = Mutex::new(uncounted(&plant, state.shown.node.id.clone()));
         let (changed, _) = watch::channel(0);
         let clients = Arc::new(Semaphore::new(CLIENTS_MAX));
         let opening = AtomicBool::new(false);
-        Self { inner: Arc::new(Inner { plant, state: Mutex::new(state), changed, clients, opening }) }
+        let state = Mutex::new(state);
+        Self { inner: Arc::new(Inner { plant, state, health, changed, clients, opening }) }
     }
 
     /// The ledger is about to be taken in: nothing of the site is known before something of it is shown.
@@ -107,8 +112,12 @@ impl Hub {
         self.show_at(self.sequence(), vec![change]);
     }
 
-    /// Takes notice of which ledger it is; entries after the first tell nothing.
+    /// Takes notice of the ledger's entries, in ledger order and each once: the first tells which ledger it is, and lift
+    /// health is counted from all.
     pub fn know_ledger(&self, entries: &[Entry]) {
+        let mut health = self.health();
+        entries.iter().for_each(|it| health.take(it));
+        drop(health);
         if let Some(first) = entries.first().filter(|it| it.sequence == LedgerSequence(1)) {
             self.state().site_id = site_id::of(&self.inner.plant, first);
         }
@@ -122,6 +131,12 @@ impl Hub {
     /// A lock that is never held across an await. A panic while it was held leaves views, each whole by itself.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How well the lifts did. The control loop tells it what it hears and does. Never held across an await, nor
+    /// together with another lock.
+    pub fn health(&self) -> MutexGuard<'_, Health<Tz>> {
+        self.inner.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The plant.
@@ -339,6 +354,13 @@ impl State {
             nodes: self.shown.nodes.clone(),
         }
     }
+}
+
+/// Lift health of which nothing is counted yet, by the clock of the site. The site file is refused when its time zone is
+/// not known.
+fn uncounted(plant: &Plant, node: NodeId) -> Health<Tz> {
+    let zone = plant.time_zone.parse().unwrap_or(Tz::UTC);
+    Health::new(node, Shifts::new(zone, &plant.shift_starts_min), plant.lifts.keys().cloned())
 }
 
 #[cfg(test)]

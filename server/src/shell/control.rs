@@ -210,7 +210,9 @@ impl Running {
         if let Event::Appended { entries, .. } | Event::Followed { entries } = &event {
             self.hub.know_ledger(entries);
         }
-        self.machine.handle(event, clock::now());
+        let now = clock::now();
+        self.hub.health().hear(&event, now);
+        self.machine.handle(event, now);
         self.perform();
     }
 
@@ -268,7 +270,9 @@ impl Running {
     fn perform(&mut self) {
         let (mut changes, mut refused) = (Vec::new(), Vec::new());
         let (mut placed, mut withdrawn) = (Vec::new(), Vec::new());
+        let now = clock::now();
         while let Some(effect) = self.machine.poll_effect() {
+            self.hub.health().see(&effect, now);
             match effect {
                 Effect::Append { batch, records, guards } => {
                     refused.extend(self.ledger.append(batch, records, guards));

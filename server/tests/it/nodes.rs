@@ -60,6 +60,7 @@ async fn a_task_goes_on_at_the_other_node() {
 
     hall.start_node(owner);
     hall.wait(owner, "/readyz", START_BOUND, |it| it["ready"] == true).await;
+    health_is_alike(&hall, owner, other).await;
     let placed = hall.place(owner, "two", "P2-1", "D1-1").await.unwrap();
     let task = placed["task"].as_str().unwrap().to_owned();
     let owner = hall.owner_at_work(&task).await;
@@ -73,6 +74,29 @@ async fn a_task_goes_on_at_the_other_node() {
     let counted = hall.counted().await;
     assert_eq!(counted.len(), 2, "{counted:?}");
     assert!(counted.values().all(|it| *it == (1, 1)), "{counted:?}");
+}
+
+/// After one ride: what the ledger tells of the lift is the same at who lived through it and at who was started anew; what
+/// a node did itself is known to it alone.
+async fn health_is_alike(hall: &Hall, restarted: usize, lived: usize) {
+    // Two statuses of the gateway have come.
+    let watches = |it: &Value| it["shifts"][0]["heard"]["watchedMs"].as_u64() > Some(0);
+    let health = async |idx| {
+        let health = hall.wait(idx, "/api/v1/lifts/L1/health", START_BOUND, watches).await;
+        health["shifts"].as_array().unwrap().clone()
+    };
+    let (anew, lived) = (health(restarted).await, health(lived).await);
+    let recorded = |shifts: &[Value]| shifts.iter().map(|it| it["recorded"].clone()).collect::<Vec<_>>();
+    assert_eq!(recorded(&anew), recorded(&lived));
+    let sum = |shifts: &[Value], pointer: &str| -> u64 {
+        shifts.iter().filter_map(|it| it.pointer(pointer)?.as_u64()).sum()
+    };
+    assert_eq!(sum(&lived, "/recorded/vehicleWait/count"), 1, "{lived:#?}");
+    assert!(sum(&lived, "/recorded/heldMs") > 3000, "{lived:#?}");
+    for figure in ["leases/granted", "commands/sent", "commands/acknowledged", "movingMs"] {
+        assert!(sum(&lived, &format!("/heard/{figure}")) > 0, "{figure}: {lived:#?}");
+    }
+    assert_eq!(sum(&anew, "/heard/commands/sent"), 0, "{anew:#?}");
 }
 
 /// More orders than vehicles: one that waits is taken back at the other node, one whose load is about to be taken up is

@@ -1,5 +1,6 @@
 //! REST as a WMS and a browser meet it.
 
+mod health;
 mod orders;
 mod withdrawals;
 

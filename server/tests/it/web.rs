@@ -14,7 +14,7 @@ use kernel::ids::{
     FloorId, GatewayId, LiftId, NodeId, OrderId, PointId, SiteId, StationId, TaskId, VehicleId,
 };
 use kernel::lease::LeaseTiming as Timing;
-use kernel::plant::{Floor, Plant, Point, Station};
+use kernel::plant::{Floor, Lift, LiftStop, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
@@ -312,7 +312,20 @@ pub(crate) fn node() -> NodeView {
     }
 }
 
-/// One floor with two stations: the router needs no more.
+/// With one stop: it leads nowhere.
+fn lift_plan(floor: FloorId) -> Lift {
+    let landing = PointId::try_new("P2").unwrap();
+    Lift {
+        gateway: GatewayId::try_new("G1").unwrap(),
+        stops: vec![LiftStop { floor, landing, waiting: vec![] }],
+        travel_per_floor_ms: Millis(4000),
+        door_ms: Millis(2500),
+        capacity_vehicles: 1,
+        payload_kg: 2000,
+    }
+}
+
+/// One floor with two stations and a lift: the router needs no more.
 fn plant() -> Plant {
     let floor = FloorId::try_new("F1").unwrap();
     let point = |name: &str| PointId::try_new(name).unwrap();
@@ -329,7 +342,7 @@ fn plant() -> Plant {
         points: BTreeMap::from(points),
         edges: vec![],
         stations: BTreeMap::from(stations),
-        lifts: BTreeMap::new(),
+        lifts: BTreeMap::from([(LiftId::try_new("L1").unwrap(), lift_plan(floor))]),
         zones: vec![],
         vehicles: BTreeMap::new(),
         gateways: vec![],

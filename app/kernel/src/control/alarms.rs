@@ -138,8 +138,15 @@ impl Control {
             if status.fault != 0 {
                 add(AlarmKind::LiftFaulted, format!("#{}", status.fault));
             }
-            if status.mode != LiftMode::Vehicle {
-                add(AlarmKind::LiftOutOfService, String::new());
+            match status.mode {
+                LiftMode::Vehicle => {}
+                LiftMode::Emergency => {
+                    let fault = if status.fault == 0 { String::new() } else { format!("#{}", status.fault) };
+                    add(AlarmKind::LiftEmergencyStopped, fault);
+                }
+                LiftMode::Human | LiftMode::Fire | LiftMode::Maintenance => {
+                    add(AlarmKind::LiftOutOfService, String::new());
+                }
             }
         }
         for session in self.book.sessions.values().filter(|it| it.holds_lift()) {

@@ -27,6 +27,7 @@ pub(in crate::http) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(vehicles::read))
         .routes(routes!(lifts::list))
         .routes(routes!(lifts::read))
+        .routes(routes!(lifts::health))
         .routes(routes!(nodes::list))
         .routes(routes!(nodes::read))
         .routes(routes!(alarms::list))

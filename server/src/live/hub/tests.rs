@@ -216,3 +216,21 @@ async fn a_change_between_the_look_and_the_wait_is_not_missed() {
     hub.show(Change::Alarm(alarm(1)));
     assert!(tokio::time::timeout(Duration::from_secs(60), waits).await.unwrap().unwrap());
 }
+
+#[test]
+fn a_shift_follows_the_site_into_summer_time() {
+    let shifts = Shifts::new(Tz::Europe__Berlin, &[150, 1320]);
+    let moment = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
+    // On 29 March 2026 the clocks skip the hour from 2 to 3; on 25 October that hour comes twice.
+    let rows = [
+        ("2026-03-28T12:00:00Z", "2026-03-28T01:30:00Z", "2026-03-28T21:00:00Z"),
+        ("2026-03-29T01:00:00Z", "2026-03-28T21:00:00Z", "2026-03-29T01:30:00Z"),
+        ("2026-03-29T12:00:00Z", "2026-03-29T01:30:00Z", "2026-03-29T20:00:00Z"),
+        ("2026-10-25T00:45:00Z", "2026-10-25T00:30:00Z", "2026-10-25T21:00:00Z"),
+        ("2026-10-25T01:45:00Z", "2026-10-25T00:30:00Z", "2026-10-25T21:00:00Z"),
+    ];
+    for (at, starts_at, ends_at) in rows {
+        let shift = shifts.of(moment(at));
+        assert_eq!((shift.starts_at, shift.ends_at), (moment(starts_at), moment(ends_at)), "{at}");
+    }
+}

@@ -24,6 +24,21 @@ fn an_alarm_is_raised_once_and_cleared_when_its_condition_is_gone() {
 }
 
 #[test]
+fn an_emergency_stop_is_an_alarm_of_its_own_and_names_the_fault() {
+    use AlarmKind::{LiftEmergencyStopped, LiftFaulted};
+    for (fault, standing, detail) in
+        [(0, vec![LiftEmergencyStopped], ""), (2, vec![LiftEmergencyStopped, LiftFaulted], "#2")]
+    {
+        let mut bench = Bench::ready();
+        (bench.status.mode, bench.status.fault) = (crate::lift::LiftMode::Emergency, fault);
+        bench.run(Millis::seconds(1));
+        assert_eq!(bench.standing(), standing);
+        let alarm = bench.alarms.values().find(|it| it.kind == LiftEmergencyStopped).expect("an alarm");
+        assert_eq!((alarm.detail.as_str(), alarm.priority), (detail, 2));
+    }
+}
+
+#[test]
 fn a_standing_alarm_survives_a_restart_and_is_not_raised_again() {
     let mut bench = Bench::ready();
     bench.status.fault = 7;

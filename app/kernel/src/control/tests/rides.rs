@@ -221,6 +221,7 @@ fn nothing_is_asked_of_a_lift_that_is_not_fit_for_it() {
         ("it is not level", |it| it.status.levelled = false, None),
         ("its door moves", |it| it.status.door = DoorState::Closing, None),
         ("fire", |it| it.status.mode = LiftMode::Fire, Some(AlarmKind::LiftOutOfService)),
+        ("emergency stop", |it| it.status.mode = LiftMode::Emergency, Some(AlarmKind::LiftEmergencyStopped)),
         ("a fault", |it| it.status.fault = 4, Some(AlarmKind::LiftFaulted)),
         ("frozen", |it| it.connection = Connection::Frozen, Some(AlarmKind::LiftFrozen)),
         ("unreachable", |it| it.connection = Connection::Down, Some(AlarmKind::LiftUnreachable)),
