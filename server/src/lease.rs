@@ -2,7 +2,8 @@
 //!
 //! Two stores behind one port, held to one contract by `tests/it/leases`: the kernel's table in this process, and
 //! Redis, which several nodes share. Waiters are served in the order of their tickets and granted directly at
-//! release; a grant that is not given back ends by itself. Knows nothing of what a lease is used for: the gateway's
+//! release; a grant that is not given back ends by itself. Beside the lease stands the record of the lift's last call, so
+//! that nobody makes it twice. Knows nothing of what a lease is used for: the gateway's
 //! fence makes it safe that a lease can end, be broken, or be granted twice by a store that forgot.
 
 mod in_process;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{
-    FencingToken, HeldLease, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTiming,
+    CallAnswer, CallRequest, FencingToken, HeldLease, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest,
+    LeaseTiming, SettledCall,
 };
 use kernel::time::Millis;
 use tokio::time::Instant;
@@ -119,7 +121,34 @@ impl LeaseStore {
         Ok(HeldLease::granted_for(lift.clone(), nonce, token, asked_at, left))
     }
 
+    /// Opens the record of a call under a lease, or tells how the same call stands. The same command gets the same answer.
+    ///
+    /// # Errors
+    /// The lease is not held any more; the store is down or has not answered: then there is no record to go by.
+    pub async fn open_call(
+        &self,
+        holder: &NodeId,
+        request: &CallRequest,
+    ) -> Result<CallAnswer, LeaseRefusal> {
+        match self {
+            Self::InProcess(store) => store.open_call(holder, request),
+            Self::Redis(store) => store.open_call(holder, request).await,
+        }
+    }
+
+    /// Notes in its record what became of a call, whosever it was; of one without a record, nothing.
+    ///
+    /// # Errors
+    /// The store is down or has not answered: whoever wants the same finds out by itself.
+    pub async fn settle_call(&self, lift: &LiftId, settled: &SettledCall) -> Result<(), LeaseRefusal> {
+        match self {
+            Self::InProcess(store) => store.settle_call(lift, settled),
+            Self::Redis(store) => store.settle_call(lift, settled).await,
+        }
+    }
+
     /// Gives a lease back, in one try: what fails is mended by the lease's own end, or by the next request of the node.
+    /// What became of the call under it is noted in the same step, also when the lease is not held any more.
     ///
     /// # Errors
     /// It was not held any more, or is another's, and is left alone; the store is down or has not answered.
@@ -129,10 +158,11 @@ impl LeaseStore {
         holder: &NodeId,
         nonce: LeaseNonce,
         token: FencingToken,
+        settled: Option<&SettledCall>,
     ) -> Result<(), LeaseRefusal> {
         match self {
-            Self::InProcess(store) => store.release(lift, (holder, nonce), token),
-            Self::Redis(store) => store.release(lift, (holder, nonce), token).await,
+            Self::InProcess(store) => store.release(lift, (holder, nonce), token, settled),
+            Self::Redis(store) => store.release(lift, (holder, nonce), token, settled).await,
         }
     }
 
@@ -153,7 +183,7 @@ impl LeaseStore {
         }
     }
 
-    /// Forgets holders, line and serials, as a store does that comes back empty. For drills, as [`Self::set_stopped`].
+    /// Forgets holders, line, serials and call records, as a store does that comes back empty. For drills, as [`Self::set_stopped`].
     pub fn forget(&self) {
         match self {
             Self::InProcess(store) => store.forget(),

@@ -7,7 +7,9 @@
 mod alarms;
 mod api;
 mod book;
+mod calls;
 mod cut_off;
+mod doubt;
 mod drills;
 mod ears;
 mod edge;
@@ -39,6 +41,7 @@ use crate::wire::view::LiftCommandView;
 
 use self::alarms::Rejections;
 use self::book::Touched;
+use self::calls::Spared;
 use self::cut_off::CutOff;
 use self::ears::{GatewayEar, LiftEar, VehicleEar};
 use self::nodes::{Leaving, PeerEar, Seen};
@@ -110,6 +113,7 @@ pub struct Control {
     seen: Seen,
     leaving: Leaving,
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
+    spared: BTreeMap<LiftId, Spared>,
     batches: u64,
     nonces: u64,
     numbers: u64,
@@ -166,6 +170,7 @@ impl Control {
             seen: Seen::default(),
             leaving: Leaving::No,
             spoken: BTreeMap::new(),
+            spared: BTreeMap::new(),
             batches: 0,
             nonces: 0,
             numbers: 0,
@@ -230,6 +235,9 @@ impl Control {
             Event::StopRequested => self.stop_requested(),
             Event::LeaseGranted { nonce, lease } => self.lease_granted(nonce, lease, now),
             Event::LeaseRefused { nonce, lift, reason } => self.lease_refused(nonce, &lift, &reason, now),
+            Event::CallAnswered { lift, command, answer } => {
+                self.call_answered(&lift, &command, answer, now);
+            }
             Event::StoreProbed { reached } => self.store_probed(reached),
             Event::Acknowledged(ack) => self.acknowledged(&ack),
             Event::Reported(report) => self.vehicle_reported(&report),

@@ -3,6 +3,7 @@
 //! A send takes a [`SendPermit`], and only a live [`HeldLease`] makes one. Belief at the sender is not enough even
 //! so: the gateway checks the token again.
 
+mod calls;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use crate::time::{Millis, Mono, Now};
 use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LIFT_ACK_DEADLINE};
 use crate::wire::gateway::Authority;
 
+pub use self::calls::{Call, CallAnswer, CallOutcome, CallRequest, CallTable, SettledCall};
 pub use self::table::{LeaseAnswer, LeaseRequest, LeaseTable, LeaseTiming, WAITERS_MAX, Woken};
 
 /// Rank of a grant. Only rises, whatever happens to the store.

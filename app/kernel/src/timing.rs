@@ -101,7 +101,9 @@ pub const EPOCH_FIRST: u32 = 1;
 
 /// Life of a control lease without renewal (A2).
 pub const LEASE_TTL: Millis = Millis::seconds(30);
-/// Longest a lease is held for one command: a wait for a fresh read, then the acknowledgement (A3).
+/// The record of a call outlives its acknowledgement by so much (A9): by then a read shows what it did.
+pub const CALL_RECORD_LIFE: Millis = Millis::seconds(5);
+/// Longest a lease is held for one command: a wait for a fresh read and the call record, then the acknowledgement (A3).
 pub const LEASE_HOLD_MAX: Millis = Millis::seconds(6);
 /// How long a request waits for its turn before it is refused with the holder (A2).
 pub const LEASE_WAIT: Millis = Millis::seconds(2);

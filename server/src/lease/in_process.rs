@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{
-    FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable, LeaseTiming,
+    CallAnswer, CallRequest, FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable,
+    LeaseTiming, SettledCall,
 };
 use kernel::time::{Millis, Mono};
 use tokio::time::Instant;
@@ -63,13 +64,31 @@ impl InProcess {
         self.with(|table, now| table.renew(lift, asked, token, now))?
     }
 
+    pub(super) fn open_call(
+        &self,
+        holder: &NodeId,
+        request: &CallRequest,
+    ) -> Result<CallAnswer, LeaseRefusal> {
+        self.with(|table, now| table.open_call(holder, request, now))?
+    }
+
+    pub(super) fn settle_call(&self, lift: &LiftId, settled: &SettledCall) -> Result<(), LeaseRefusal> {
+        self.with(|table, now| table.settle_call(lift, settled, now))
+    }
+
     pub(super) fn release(
         &self,
         lift: &LiftId,
         asked: (&NodeId, LeaseNonce),
         token: FencingToken,
+        settled: Option<&SettledCall>,
     ) -> Result<(), LeaseRefusal> {
-        self.with(|table, now| table.release(lift, asked, token, now))?
+        self.with(|table, now| {
+            if let Some(settled) = settled {
+                table.settle_call(lift, settled, now);
+            }
+            table.release(lift, asked, token, now)
+        })?
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut LeaseTable, Mono) -> T) -> Result<T, LeaseRefusal> {

@@ -6,10 +6,12 @@ use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
-use kernel::ids::{LiftId, NodeId};
+use kernel::ids::{CommandId, LiftId, NodeId};
 use kernel::lease::{
-    FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTiming, WAITERS_MAX,
+    Call, CallAnswer, CallOutcome, CallRequest, FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal,
+    LeaseRequest, LeaseTiming, SettledCall, WAITERS_MAX,
 };
+use kernel::lift::LiftAction;
 use kernel::time::Millis;
 use redis::{Script, ScriptInvocation};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -38,6 +40,8 @@ struct Scripts {
     acquire: Script,
     renew: Script,
     release: Script,
+    open: Script,
+    settle: Script,
 }
 
 impl fmt::Debug for Redis {
@@ -104,10 +108,53 @@ impl Redis {
         lift: &LiftId,
         (holder, nonce): (&NodeId, LeaseNonce),
         token: FencingToken,
+        settled: Option<&SettledCall>,
     ) -> Result<(), LeaseRefusal> {
         let mut call = self.call(&self.inner.scripts.release, lift, holder, nonce);
-        call.arg(token.serial);
+        call.key(last_key(lift)).arg(token.serial);
+        match settled {
+            Some(settled) => self.add_settled(&mut call, settled),
+            None => drop(call.arg("")),
+        }
         if self.inner.link.ask_once(&call).await? { Ok(()) } else { Err(LeaseRefusal::Lost) }
+    }
+
+    pub(super) async fn open_call(
+        &self,
+        holder: &NodeId,
+        request: &CallRequest,
+    ) -> Result<CallAnswer, LeaseRefusal> {
+        let CallRequest { lift, nonce, token, call: what, command, accepted } = request;
+        let LeaseTiming { outcome, record, .. } = self.inner.timing;
+        let mut call = self.call(&self.inner.scripts.open, lift, holder, *nonce);
+        call.key(last_key(lift)).key(record_key(lift, what));
+        call.arg(token.serial).arg(token.epoch).arg(command.as_str()).arg(*accepted);
+        call.arg(outcome.0).arg(record.0);
+        let (how, by, since) = self.inner.link.ask::<(String, String, i64)>(&call).await?;
+        if how == "lost" {
+            return Err(LeaseRefusal::Lost);
+        }
+        read_call(&how, &by, since).ok_or_else(|| {
+            tracing::error!(%lift, how, by, "the lease store holds what Hoistway did not put there");
+            LeaseRefusal::StoreDown
+        })
+    }
+
+    pub(super) async fn settle_call(&self, lift: &LiftId, settled: &SettledCall) -> Result<(), LeaseRefusal> {
+        let mut call = self.inner.scripts.settle.prepare_invoke();
+        call.key(last_key(lift));
+        self.add_settled(&mut call, settled);
+        self.inner.link.ask::<i64>(&call).await.map(drop)
+    }
+
+    /// What scripts take that settle a call.
+    fn add_settled(&self, call: &mut ScriptInvocation<'_>, settled: &SettledCall) {
+        let outcome = match settled.outcome {
+            CallOutcome::Acknowledged => "acknowledged",
+            CallOutcome::NotRun => "not_run",
+            CallOutcome::Unknown => "unknown",
+        };
+        call.arg(settled.command.as_str()).arg(outcome).arg(self.inner.timing.record.0);
     }
 
     /// A call with what every script takes.
@@ -134,11 +181,15 @@ impl Redis {
 
 impl Scripts {
     fn new() -> Self {
+        let calls = include_str!("scripts/calls.lua");
         let script = |own: &str| Script::new(&format!("{}\n{own}", include_str!("scripts/common.lua")));
+        let with_calls = |own: &str| script(&format!("{calls}\n{own}"));
         Self {
             acquire: script(include_str!("scripts/acquire.lua")),
             renew: script(include_str!("scripts/renew.lua")),
-            release: script(include_str!("scripts/release.lua")),
+            release: with_calls(include_str!("scripts/release.lua")),
+            open: script(include_str!("scripts/open.lua")),
+            settle: Script::new(&format!("{calls}\n{}", include_str!("scripts/settle.lua"))),
         }
     }
 }
@@ -154,6 +205,33 @@ fn read_answer(how: &str, who: &str, number: u64, left: i64) -> Option<LeaseAnsw
     match how {
         "waits" => Some(LeaseAnswer::Waits { holder, position, left }),
         "refused" => Some(LeaseAnswer::Refused { holder, position }),
+        _ => None,
+    }
+}
+
+/// Names the record of the lift's last call. The braces make all keys of a lift live on one node of a cluster.
+fn last_key(lift: &LiftId) -> String {
+    format!("agv:lift:order:{{{lift}}}")
+}
+
+/// The key of a call's record.
+fn record_key(lift: &LiftId, call: &Call) -> String {
+    let action = match call.action {
+        LiftAction::GoTo => "goTo",
+        LiftAction::OpenDoor => "openDoor",
+        LiftAction::CloseDoor => "closeDoor",
+    };
+    format!("{}:{}:{action}", last_key(lift), call.floor)
+}
+
+/// What the script for calls says: its word; by which command, and how long ago.
+fn read_call(how: &str, by: &str, since: i64) -> Option<CallAnswer> {
+    let (by, since) = (CommandId::try_new(by).ok()?, millis(since));
+    match how {
+        "opened" => Some(CallAnswer::Opened),
+        "joined" => Some(CallAnswer::Joined { by, since }),
+        "acknowledged" => Some(CallAnswer::Acknowledged { by }),
+        "unknown" => Some(CallAnswer::Unknown { by }),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use kernel::control::{Control, Effect, Event, NodeConfig, RequestId};
 use kernel::ids::{LedgerSequence, LiftId, NodeId, TaskId};
-use kernel::lease::{FencingToken, LeaseNonce};
+use kernel::lease::{CallRequest, FencingToken, LeaseNonce, SettledCall};
 use kernel::plant::Plant;
 use kernel::time::Mono;
 use kernel::wire::gateway::GatewayCommand;
@@ -291,7 +291,11 @@ impl Running {
                 Effect::AcquireLease { lift, nonce, epoch, floor } => {
                     self.acquire_lease(lift, nonce, epoch, floor);
                 }
-                Effect::ReleaseLease { lift, nonce, token } => self.release_lease(lift, nonce, token),
+                Effect::OpenCall(request) => self.open_call(request),
+                Effect::SettleCall { lift, settled } => self.settle_call(lift, settled),
+                Effect::ReleaseLease { lift, nonce, token, settled } => {
+                    self.release_lease(lift, nonce, token, settled);
+                }
                 Effect::SendVehicle { gateway, command } => {
                     let (key, valid_for) = (command.id.to_string(), command.valid_for_ms);
                     let topic = Topic::Gateway(gateway, GatewayRoad::Command);
@@ -360,11 +364,37 @@ impl Running {
         });
     }
 
-    fn release_lease(&self, lift: LiftId, nonce: LeaseNonce, token: FencingToken) {
+    fn open_call(&self, request: CallRequest) {
+        let (leases, node, events) = (self.leases.clone(), self.node.clone(), self.events.clone());
+        self.tasks.spawn(async move {
+            let answer = leases.open_call(&node, &request).await;
+            let CallRequest { lift, command, .. } = request;
+            // The loop has ended: nothing is sent.
+            let _ = events.send(Event::CallAnswered { lift, command, answer }).await;
+        });
+    }
+
+    fn settle_call(&self, lift: LiftId, settled: SettledCall) {
+        let leases = self.leases.clone();
+        self.tasks.spawn(async move {
+            // Whoever wants the same finds out by itself then.
+            if let Err(refusal) = leases.settle_call(&lift, &settled).await {
+                tracing::debug!(%lift, "a call was not settled: {refusal}");
+            }
+        });
+    }
+
+    fn release_lease(
+        &self,
+        lift: LiftId,
+        nonce: LeaseNonce,
+        token: FencingToken,
+        settled: Option<SettledCall>,
+    ) {
         let (leases, node) = (self.leases.clone(), self.node.clone());
         self.tasks.spawn(async move {
             // It ends by itself then, and the next request of this node does not wait for that.
-            if let Err(refusal) = leases.release(&lift, &node, nonce, token).await {
+            if let Err(refusal) = leases.release(&lift, &node, nonce, token, settled.as_ref()).await {
                 tracing::debug!(%lift, "a lease was not given back: {refusal}");
             }
         });

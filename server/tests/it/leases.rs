@@ -1,5 +1,25 @@
 //! One contract for the lease stores, held by each of them; then what only a store can do that is elsewhere.
 
+/// Each promise, and the timing of the store that it is tried on.
+macro_rules! contract {
+    ($($name:ident: $timing:expr;)*) => {
+        mod in_process {
+            // Its clock goes on when all wait, and no further than to what the first of them waits for.
+            $(#[tokio::test(start_paused = true)]
+            async fn $name() {
+                super::$name(&super::Bench::in_process($timing)).await;
+            })*
+        }
+        mod on_redis {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(&super::Bench::on_redis($timing).await).await;
+            })*
+        }
+    };
+}
+
+mod calls;
 mod contract;
 mod outage;
 
@@ -104,7 +124,7 @@ async fn acquire(store: &LeaseStore, who: &str, nonce: u64, floor: u64) -> Resul
 }
 
 async fn release(store: &LeaseStore, who: &str, lease: &HeldLease) -> Result<(), LeaseRefusal> {
-    store.release(&lift(), &node(who), lease.nonce(), lease.token()).await
+    store.release(&lift(), &node(who), lease.nonce(), lease.token(), None).await
 }
 
 fn held_by(who: &str, position: u32) -> LeaseRefusal {

@@ -1,8 +1,8 @@
 //! What happens to a control node, and what it wants done.
 
 use crate::drill::{Drill, DrillEnd};
-use crate::ids::{DrillId, GatewayId, LiftId, OrderId, TaskId, VehicleId};
-use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
+use crate::ids::{CommandId, DrillId, GatewayId, LiftId, OrderId, TaskId, VehicleId};
+use crate::lease::{CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, SettledCall};
 use crate::ledger::{Conflict, Guard, Presence};
 use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
 use crate::wire::ledger::{Entry, Record};
@@ -84,6 +84,15 @@ pub enum Event {
         lift: LiftId,
         /// Why.
         reason: LeaseRefusal,
+    },
+    /// How a call stands; answers [`Effect::OpenCall`].
+    CallAnswered {
+        /// Of which lift.
+        lift: LiftId,
+        /// The command that would be sent.
+        command: CommandId,
+        /// What the store said, or why it said nothing.
+        answer: Result<CallAnswer, LeaseRefusal>,
     },
     /// Whether the lease store was reached; answers [`Effect::ProbeStore`].
     StoreProbed {
@@ -187,6 +196,15 @@ pub enum Effect {
         /// and above all that earlier runs of any node may still have on its way.
         floor: u64,
     },
+    /// Open the record of a call, under a lease. Answered by [`Event::CallAnswered`].
+    OpenCall(CallRequest),
+    /// Note in its record what became of a call, whosever it was.
+    SettleCall {
+        /// Of which lift.
+        lift: LiftId,
+        /// What became of it.
+        settled: SettledCall,
+    },
     /// Give a lease back.
     ReleaseLease {
         /// Which lift.
@@ -195,6 +213,8 @@ pub enum Effect {
         nonce: LeaseNonce,
         /// Its rank.
         token: FencingToken,
+        /// What became of the call that was made under it, in the same step: the next holder finds it settled.
+        settled: Option<SettledCall>,
     },
     /// Send a command to a vehicle, by its gateway.
     SendVehicle {

@@ -140,15 +140,17 @@ impl Control {
     /// Leases do not count any more, or not yet: whatever was asked of the store for a command is void.
     pub(super) fn leases_are_void(&self, lift: &LiftId, voice: &Voice) -> bool {
         match (self.arbitration(lift), voice) {
-            (Arbitration::Edge, Voice::Asking { .. } | Voice::Deciding { .. })
-            | (Arbitration::Returning, Voice::Deciding { .. }) => true,
+            (Arbitration::Edge, Voice::Asking { .. } | Voice::Deciding { .. } | Voice::Calling(_))
+            | (Arbitration::Returning, Voice::Deciding { .. } | Voice::Calling(_)) => true,
             (
                 Arbitration::Lease | Arbitration::Edge | Arbitration::Returning,
                 Voice::Quiet { .. }
                 | Voice::Asking { .. }
                 | Voice::Deciding { .. }
+                | Voice::Calling(_)
+                | Voice::Joined { .. }
                 | Voice::Sent { .. }
-                | Voice::Verifying { .. },
+                | Voice::Verifying(_),
             ) => false,
         }
     }

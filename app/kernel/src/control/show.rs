@@ -216,9 +216,14 @@ impl Control {
         let waiting = self.book.waiting_for(id).into_iter().map(|it| session_view(it, limit)).collect();
         let verifying =
             ear.and_then(|it| it.reading.verifying.clone()).or_else(|| match self.voices.get(id) {
-                Some(Voice::Verifying { command, .. }) => Some(command.clone()),
+                Some(Voice::Verifying(doubt)) => Some(doubt.command.clone()),
                 Some(
-                    Voice::Quiet { .. } | Voice::Asking { .. } | Voice::Deciding { .. } | Voice::Sent { .. },
+                    Voice::Quiet { .. }
+                    | Voice::Asking { .. }
+                    | Voice::Deciding { .. }
+                    | Voice::Calling(_)
+                    | Voice::Joined { .. }
+                    | Voice::Sent { .. },
                 )
                 | None => None,
             });
@@ -246,10 +251,12 @@ impl Control {
             Voice::Deciding { lease, since } | Voice::Sent { lease: Some(lease), since, .. } => {
                 (lease, since)
             }
+            Voice::Calling(calling) => (&calling.lease, &calling.since),
             Voice::Quiet { .. }
             | Voice::Asking { .. }
+            | Voice::Joined { .. }
             | Voice::Sent { lease: None, .. }
-            | Voice::Verifying { .. } => return None,
+            | Voice::Verifying(_) => return None,
         };
         let held = i64::try_from(now.mono.since(*since).0).unwrap_or_default();
         let since = now.wall.checked_sub_signed(chrono::TimeDelta::milliseconds(held)).unwrap_or(now.wall);

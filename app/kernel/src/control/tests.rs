@@ -2,6 +2,7 @@
 
 mod acts;
 mod alarms;
+mod calls;
 mod cut_off;
 mod deliveries;
 mod drills;
@@ -22,7 +23,9 @@ use crate::alarm::AlarmKind;
 use crate::drill::Drill;
 use crate::fixture::{self, at};
 
-use crate::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
+use crate::lease::{
+    CallRequest, CallTable, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseTiming, SettledCall,
+};
 use crate::ledger::Rows;
 use crate::ledger::{Guard, Presence};
 use crate::lift::{DoorState, LiftStatus};
@@ -70,6 +73,11 @@ struct Bench {
     tick: u64,
     /// The lease store grants at once.
     grants: bool,
+    /// Its call records.
+    calls: CallTable,
+    /// It answers at once when a record is to be opened.
+    records: bool,
+    opening: VecDeque<CallRequest>,
     serial: u64,
     reports: u64,
     sent: VecDeque<VehicleCommand>,
@@ -123,6 +131,9 @@ impl Bench {
             read_age: Millis(0),
             tick: 0,
             grants: true,
+            calls: CallTable::default(),
+            records: true,
+            opening: VecDeque::new(),
             serial: 0,
             reports: 0,
             sent: VecDeque::new(),
@@ -203,7 +214,16 @@ impl Bench {
                 }
                 Effect::AnswerWithdrawal { request, answer } => drop(self.withdrawn.insert(request, answer)),
                 Effect::AcquireLease { nonce, .. } => self.lease_asked(nonce),
-                Effect::ReleaseLease { token, .. } => self.leases.push(format!("release {}", token.serial)),
+                Effect::OpenCall(request) => self.call_asked(request),
+                Effect::SettleCall { lift, settled } => {
+                    self.calls.settle(&lift, &settled, &LeaseTiming::default(), Mono(self.ms));
+                }
+                Effect::ReleaseLease { lift, token, settled, .. } => {
+                    self.leases.push(format!("release {}", token.serial));
+                    if let Some(settled) = settled {
+                        self.calls.settle(&lift, &settled, &LeaseTiming::default(), Mono(self.ms));
+                    }
+                }
                 Effect::SendVehicle { command, .. } => self.command_left(command),
                 Effect::SendLift { command, .. } => self.to_lift.push_back(command),
                 Effect::Beat(beat) => {
@@ -289,6 +309,21 @@ impl Bench {
         let token = FencingToken { epoch: self.arbitration.1, serial: self.serial };
         let lease = HeldLease::granted(fixture::lift("L1"), nonce, token, asked_at);
         self.control.handle(Event::LeaseGranted { nonce, lease }, at(self.ms));
+    }
+
+    fn call_asked(&mut self, request: CallRequest) {
+        self.opening.push_back(request);
+        if self.records {
+            self.open();
+        }
+    }
+
+    /// The store opens the record that was asked for first, or tells how the same call stands.
+    fn open(&mut self) {
+        let Some(request) = self.opening.pop_front() else { return };
+        let answer = Ok(self.calls.open(&request, &LeaseTiming::default(), Mono(self.ms)));
+        let CallRequest { lift, command, .. } = request;
+        self.control.handle(Event::CallAnswered { lift, command, answer }, at(self.ms));
     }
 
     fn command_left(&mut self, command: VehicleCommand) {

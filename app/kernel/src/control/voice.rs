@@ -1,29 +1,29 @@
-//! One voice to each lift: lease, fresh read, decide, send, outcome, release.
+//! One voice to each lift: lease, fresh read, decide, call record, send, outcome, release.
 //!
 //! The lease spans exactly this. Travel and doors are watched outside it.
 
 use crate::ids::{CommandId, LiftId};
-use crate::lease::{HeldLease, LeaseNonce, LeaseRefusal};
+use crate::lease::{HeldLease, LeaseNonce, LeaseRefusal, SettledCall};
 use crate::lift::LiftStatus;
 use crate::safeguard::Safeguard;
 use crate::time::{Millis, Mono, Now};
-use crate::timing::{
-    LEASE_HOLD_MAX, LEASE_WAIT, LIFT_ACK_DEADLINE, LIFT_COMMAND_VALIDITY, LIFT_READ_AGE_MAX, PLC_SETTLE,
-};
+use crate::timing::{LEASE_HOLD_MAX, LEASE_WAIT, LIFT_ACK_DEADLINE, LIFT_COMMAND_VALIDITY};
 use crate::wire::gateway::{Authority, GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
 use crate::wire::view::{LIFT_COMMANDS_SHOWN, LiftCommandView};
 
 use super::book::Touched;
+use super::calls::{Calling, settled};
+use super::doubt::Doubt;
 use super::names::name_stem;
 use super::rides::Wanted;
 use super::{Control, Effect};
 
 /// After a refusal nothing is asked of the lift for so long: two polls of the gateway, so that what it saw arrives.
-const AFTER_REFUSAL: Millis = Millis(500);
+pub(super) const AFTER_REFUSAL: Millis = Millis(500);
 /// A refusal that no waiting mends (a target that the gateway does not know) is tried again this seldom.
 const AFTER_HARD_REFUSAL: Millis = Millis::seconds(30);
 /// A read is awaited so long that the acknowledgement of a command still fits into the longest hold.
-const READ_WAIT_MAX: Millis = Millis(LEASE_HOLD_MAX.0 - LIFT_ACK_DEADLINE.0);
+pub(super) const READ_WAIT_MAX: Millis = Millis(LEASE_HOLD_MAX.0 - LIFT_ACK_DEADLINE.0);
 /// The store answers within [`LEASE_WAIT`]; a second later its answer is taken for lost.
 const LEASE_ANSWER_MAX: Millis = Millis(LEASE_WAIT.0 + 1000);
 
@@ -36,10 +36,15 @@ pub(super) enum Voice {
     Asking { nonce: LeaseNonce, since: Mono },
     /// The lease is held; a read from after the grant is awaited.
     Deciding { lease: HeldLease, since: Mono },
+    /// The call record was asked for; what was decided waits for it.
+    Calling(Box<Calling>),
+    /// The same call was made by this command, which another node sent, or an earlier run of this one; its outcome is
+    /// awaited.
+    Joined { command: CommandId, since: Mono, accepted_before: u16 },
     /// A command left; its outcome is awaited. By edge arbitration there is no lease.
     Sent { lease: Option<HeldLease>, command: CommandId, since: Mono, accepted_before: u16 },
     /// The outcome is not known. Nothing is said until it is.
-    Verifying { command: CommandId, since: Mono, accepted_before: u16 },
+    Verifying(Doubt),
 }
 
 impl Default for Voice {
@@ -49,10 +54,6 @@ impl Default for Voice {
 }
 
 impl Control {
-    pub(super) fn is_verifying(&self, lift: &LiftId) -> bool {
-        matches!(self.voices.get(lift), Some(Voice::Verifying { .. }))
-    }
-
     pub(super) fn drive_voice(&mut self, lift: &LiftId, now: Now) {
         let Some(voice) = self.voices.get(lift).cloned() else { return };
         if self.leases_are_void(lift, &voice) {
@@ -76,14 +77,16 @@ impl Control {
             Voice::Deciding { lease, since } => self.decide(lift, lease, since, now),
             Voice::Sent { lease, command, since, accepted_before } => {
                 if now.mono.since(since) >= LIFT_ACK_DEADLINE {
-                    self.release_if_any(lease.as_ref());
+                    self.release_if_any(lease.as_ref(), &settled(&command, &Verdict::Unknown));
                     self.note_verdict(lift, &command, Verdict::Unknown, now);
-                    self.doubt(lift, command, accepted_before, now);
+                    self.doubt(lift, Doubt { command, since: now.mono, accepted_before, joined: false }, now);
                 }
             }
-            Voice::Verifying { command, since, accepted_before } => {
-                self.settle(lift, &command, since, accepted_before, now);
+            Voice::Calling(calling) => self.wait_for_record(lift, &calling, now),
+            Voice::Joined { command, since, accepted_before } => {
+                self.wait_for_joined(lift, command, since, accepted_before, now);
             }
+            Voice::Verifying(doubt) => self.settle(lift, &doubt, now),
         }
     }
 
@@ -112,12 +115,12 @@ impl Control {
         let awaited =
             matches!(self.voices.get(&lift), Some(Voice::Asking { nonce: ours, .. }) if *ours == nonce);
         if awaited && self.keeps_epoch(&lift, &lease) {
-            self.release(&lease);
+            self.release(&lease, None);
             self.fall_quiet(&lift, now, Millis(0));
         } else if awaited {
             self.set_voice(&lift, Voice::Deciding { lease, since: now.mono });
         } else {
-            self.release(&lease);
+            self.release(&lease, None);
         }
     }
 
@@ -145,7 +148,7 @@ impl Control {
         let fresh = self.lifts.get(lift).is_some_and(|ear| ear.read_after(since));
         if !fresh {
             if now.mono.since(since) >= READ_WAIT_MAX {
-                self.release(&lease);
+                self.release(&lease, None);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }
             return;
@@ -153,14 +156,14 @@ impl Control {
         let decided =
             self.wanted(lift, now).and_then(|wanted| Some((wanted, self.usable(lift, now)?.clone())));
         let (Some((wanted, status)), Ok(permit)) = (decided, lease.permit(now)) else {
-            self.release(&lease);
+            self.release(&lease, None);
             self.fall_quiet(lift, now, Millis(0));
             return;
         };
         match self.lift_command(lift, wanted, &status, permit.authority()) {
-            Some(command) => self.send_decided(lift, command, Some(lease), status.accepted, now),
+            Some(command) => self.open_call(lease, command, since, status.accepted, now),
             None => {
-                self.release(&lease);
+                self.release(&lease, None);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }
         }
@@ -235,15 +238,20 @@ impl Control {
         }
     }
 
-    /// What was asked of the lease store, or granted, is given back; what was said stays said.
+    /// What was asked of the lease store, or granted, is given back; what was said stays said, and its record pending.
     pub(super) fn give_up_voice(&mut self, lift: &LiftId) {
         match self.voices.get(lift).cloned() {
             Some(Voice::Deciding { lease, .. } | Voice::Sent { lease: Some(lease), .. }) => {
-                self.release(&lease)
+                self.release(&lease, None);
             }
+            Some(Voice::Calling(calling)) => self.unmake_call(&calling),
             // A grant that comes now is given back by itself.
             Some(
-                Voice::Asking { .. } | Voice::Quiet { .. } | Voice::Sent { .. } | Voice::Verifying { .. },
+                Voice::Asking { .. }
+                | Voice::Quiet { .. }
+                | Voice::Sent { .. }
+                | Voice::Joined { .. }
+                | Voice::Verifying(_),
             )
             | None => {}
         }
@@ -258,18 +266,29 @@ impl Control {
         let Some(voice) = self.voices.get(&lift).cloned() else { return };
         self.note_verdict(&lift, &outcome.command, outcome.verdict.clone(), now);
         self.note_told(&outcome.command, &outcome.verdict);
-        let (command, lease, accepted_before) = match voice {
-            Voice::Sent { lease, command, accepted_before, .. } => (command, lease, accepted_before),
-            Voice::Verifying { command, accepted_before, .. } => (command, None, accepted_before),
-            Voice::Quiet { .. } | Voice::Asking { .. } | Voice::Deciding { .. } => return,
+        let (doubt, lease) = match voice {
+            Voice::Sent { lease, command, accepted_before, since } => {
+                (Doubt { command, since, accepted_before, joined: false }, lease)
+            }
+            Voice::Joined { command, since, accepted_before } => {
+                (Doubt { command, since, accepted_before, joined: true }, None)
+            }
+            Voice::Verifying(doubt) => (doubt, None),
+            Voice::Quiet { .. } | Voice::Asking { .. } | Voice::Deciding { .. } | Voice::Calling(_) => return,
         };
-        if command != outcome.command {
+        if doubt.command != outcome.command {
             return;
         }
-        self.release_if_any(lease.as_ref());
+        match lease {
+            Some(lease) => self.release(&lease, Some(settled(&outcome.command, &outcome.verdict))),
+            None => self.settle_call(&lift, &outcome.command, &outcome.verdict),
+        }
+        if doubt.joined {
+            self.spare_if_ran(&lift, &outcome.command, &outcome.verdict);
+        }
         let pause = match &outcome.verdict {
             Verdict::Unknown => {
-                self.doubt(&lift, command, accepted_before, now);
+                self.doubt(&lift, Doubt { since: now.mono, ..doubt }, now);
                 return;
             }
             Verdict::Accepted | Verdict::Ran | Verdict::Forwarded => Millis(0),
@@ -279,48 +298,22 @@ impl Control {
         self.fall_quiet(&lift, now, pause);
     }
 
-    /// What a command did is not known: nothing is said before it is.
-    fn doubt(&mut self, lift: &LiftId, command: CommandId, accepted_before: u16, now: Now) {
-        if self.safeguards.holds(Safeguard::Verifying) {
-            self.set_voice(lift, Voice::Verifying { command, since: now.mono, accepted_before });
-        } else {
-            self.fall_quiet(lift, now, Millis(0));
-        }
-    }
-
-    /// No outcome came. By now no gateway would still run the command: the read that it names is too old, and the
-    /// PLC has settled. So the echo tells: another number than before means that it ran.
-    fn settle(&mut self, lift: &LiftId, command: &CommandId, since: Mono, accepted_before: u16, now: Now) {
-        let void = now.mono.since(since) >= LIFT_READ_AGE_MAX + PLC_SETTLE;
-        let Some(ear) = self.lifts.get(lift) else { return };
-        let fresh = now.mono.since(ear.at) + ear.reading.age_ms <= LIFT_READ_AGE_MAX;
-        let (true, true, None, Some(status)) = (void, fresh, &ear.reading.verifying, &ear.reading.status)
-        else {
-            return;
-        };
-        let ran = status.accepted != accepted_before;
-        let verdict = if ran { Verdict::Ran } else { Verdict::NotSent };
-        self.note_told(command, &verdict);
-        self.note_verdict(lift, command, verdict, now);
-        self.fall_quiet(lift, now, Millis(0));
-    }
-
-    fn release_if_any(&mut self, lease: Option<&HeldLease>) {
+    fn release_if_any(&mut self, lease: Option<&HeldLease>, settled: &SettledCall) {
         if let Some(lease) = lease {
-            self.release(lease);
+            self.release(lease, Some(settled.clone()));
         }
     }
 
-    fn release(&mut self, lease: &HeldLease) {
+    pub(super) fn release(&mut self, lease: &HeldLease, settled: Option<SettledCall>) {
         let (lift, nonce, token) = (lease.lift().clone(), lease.nonce(), lease.token());
-        self.effects.push_back(Effect::ReleaseLease { lift, nonce, token });
+        self.effects.push_back(Effect::ReleaseLease { lift, nonce, token, settled });
     }
 
-    fn fall_quiet(&mut self, lift: &LiftId, now: Now, pause: Millis) {
+    pub(super) fn fall_quiet(&mut self, lift: &LiftId, now: Now, pause: Millis) {
         self.set_voice(lift, Voice::Quiet { until: now.mono + pause });
     }
 
-    fn set_voice(&mut self, lift: &LiftId, voice: Voice) {
+    pub(super) fn set_voice(&mut self, lift: &LiftId, voice: Voice) {
         self.voices.insert(lift.clone(), voice);
         self.touched.insert(Touched::Lift(lift.clone()));
     }
@@ -341,7 +334,7 @@ impl Control {
         spoken.truncate(LIFT_COMMANDS_SHOWN);
     }
 
-    fn note_verdict(&mut self, lift: &LiftId, id: &CommandId, verdict: Verdict, now: Now) {
+    pub(super) fn note_verdict(&mut self, lift: &LiftId, id: &CommandId, verdict: Verdict, now: Now) {
         let spoken = self.spoken.get_mut(lift).and_then(|it| it.iter_mut().find(|(_, view)| view.id == *id));
         let Some((sent_at, view)) = spoken else { return };
         let before = view.clone();

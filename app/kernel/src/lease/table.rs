@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::calls::{CallAnswer, CallRequest, CallTable, SettledCall};
 use super::{FencingToken, LeaseNonce, LeaseRefusal};
 use crate::ids::{LiftId, NodeId};
 use crate::time::{Millis, Mono};
-use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LEASE_WAIT};
+use crate::timing::{CALL_RECORD_LIFE, LEASE_HOLD_MAX, LEASE_TTL, LEASE_WAIT, LIFT_ACK_DEADLINE};
 
 /// Nodes that wait for one lift. A site has a handful; more would only hide that something asks without end.
 pub const WAITERS_MAX: usize = 64;
@@ -31,6 +32,10 @@ pub struct LeaseTiming {
     pub claim: Millis,
     /// The place in the line outlives the last time that a waiter was heard by so much.
     pub ticket: Millis,
+    /// A call whose outcome did not come within this time is unknown.
+    pub outcome: Millis,
+    /// The record of a call outlives its acknowledgement by so much.
+    pub record: Millis,
 }
 
 /// One request, as it is asked again and again until it is granted or given up.
@@ -96,6 +101,7 @@ pub struct LeaseTable {
     timing: LeaseTiming,
     slots: BTreeMap<LiftId, Slot>,
     woken: VecDeque<Woken>,
+    calls: CallTable,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -133,6 +139,8 @@ impl Default for LeaseTiming {
             poll: Millis(250),
             claim: Millis(400),
             ticket: Millis::seconds(30),
+            outcome: LIFT_ACK_DEADLINE,
+            record: CALL_RECORD_LIFE,
         }
     }
 }
@@ -156,10 +164,11 @@ impl LeaseTable {
         self.timing
     }
 
-    /// Forgets holders, lines and serials, as a store does that comes back empty.
+    /// Forgets holders, lines, serials and call records, as a store does that comes back empty.
     pub fn forget(&mut self) {
         self.slots.clear();
         self.woken.clear();
+        self.calls.forget();
     }
 
     /// Asks for a lift; asked again, tells how it stands, and claims what was handed over. `stays` is false of a
@@ -193,6 +202,27 @@ impl LeaseTable {
         lease.claim(&timing, now);
         slot.leave_line(holder);
         Ok(timing.ttl)
+    }
+
+    /// Opens the record of a call under a lease, or tells how the same call stands.
+    ///
+    /// # Errors
+    /// [`LeaseRefusal::Lost`]: whoever does not hold the lift makes no calls.
+    pub fn open_call(
+        &mut self,
+        holder: &NodeId,
+        request: &CallRequest,
+        now: Mono,
+    ) -> Result<CallAnswer, LeaseRefusal> {
+        let (slot, _) = self.slot(&request.lift, now);
+        let lease = slot.ours(holder, request.nonce).filter(|it| it.token == request.token);
+        lease.ok_or(LeaseRefusal::Lost)?;
+        Ok(self.calls.open(request, &self.timing, now))
+    }
+
+    /// Notes what became of a call, whosever it was.
+    pub fn settle_call(&mut self, lift: &LiftId, settled: &SettledCall, now: Mono) {
+        self.calls.settle(lift, settled, &self.timing, now);
     }
 
     /// Gives a lease back and hands the lift over to the next.

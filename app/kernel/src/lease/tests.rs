@@ -1,5 +1,6 @@
 //! What a lease permits, and what the store grants.
 
+mod calls;
 mod table;
 
 use super::*;

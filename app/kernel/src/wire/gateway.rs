@@ -35,7 +35,7 @@ pub struct LiftCommand {
     pub floor: FloorId,
     /// Who sends.
     pub holder: NodeId,
-    /// Rises by one with each lift command of the sender within its run.
+    /// Rises with each lift command of the sender within its run.
     pub sequence: u64,
     /// By what the sender may speak.
     pub authority: Authority,

@@ -61,10 +61,12 @@ impl World {
                 self.store.acquire(request, self.now);
                 self.serve_store();
             }
-            Parcel::Release { lift, holder, nonce, token } => {
-                self.store.release(&lift, (&holder, nonce), token, self.now);
+            Parcel::Release { lift, holder, nonce, token, settled } => {
+                self.store.release(&lift, (&holder, nonce), token, settled.as_ref(), self.now);
                 self.serve_store();
             }
+            Parcel::OpenCall { asker, holder, request } => self.open_record(asker, &holder, request),
+            Parcel::SettleCall { lift, settled } => self.store.settle_call(&lift, &settled, self.now),
             Parcel::StoreLine => self.serve_store(),
             Parcel::Poll { lift } => self.poll(lift),
             Parcel::ReadDone { gateway, life, lift, read } => self.read_done(gateway, life, lift, read),
@@ -112,6 +114,8 @@ impl World {
             | Parcel::Attend { .. }
             | Parcel::ToStore(_)
             | Parcel::Release { .. }
+            | Parcel::OpenCall { .. }
+            | Parcel::SettleCall { .. }
             | Parcel::Write { .. }
             | Parcel::Connect { .. }
             | Parcel::Missed { .. }

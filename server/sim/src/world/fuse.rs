@@ -85,6 +85,8 @@ pub(super) fn leaves_node(effect: &control::Effect) -> bool {
         | E::SendLift { .. }
         | E::AcquireLease { .. }
         | E::ReleaseLease { .. }
+        | E::OpenCall(_)
+        | E::SettleCall { .. }
         | E::Answer { .. }
         | E::AnswerWithdrawal { .. } => true,
         E::Attend { .. } | E::Left | E::Superseded | E::ProbeStore | E::Beat(_) | E::Show(_) => false,

@@ -1,8 +1,10 @@
 //! How nodes ask the lease store, and how its answers reach them.
 
 use kernel::control::Event;
-use kernel::ids::LiftId;
-use kernel::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseRequest};
+use kernel::ids::{LiftId, NodeId};
+use kernel::lease::{
+    CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseRequest, SettledCall,
+};
 use kernel::time::Millis;
 
 use super::World;
@@ -29,12 +31,50 @@ impl World {
         }
     }
 
-    pub(super) fn give_back(&mut self, idx: usize, lift: LiftId, nonce: LeaseNonce, token: FencingToken) {
+    pub(super) fn give_back(
+        &mut self,
+        idx: usize,
+        lift: LiftId,
+        (nonce, token): (LeaseNonce, FencingToken),
+        settled: Option<SettledCall>,
+    ) {
         let Some(node) = self.nodes.get(idx) else { return };
         let holder = node.id.clone();
         if self.store.reaches(&holder, self.now) {
-            self.carry_on(Road::Store, STORE_LEG, Parcel::Release { lift, holder, nonce, token });
+            self.carry_on(Road::Store, STORE_LEG, Parcel::Release { lift, holder, nonce, token, settled });
         }
+    }
+
+    pub(super) fn ask_for_record(&mut self, idx: usize, request: CallRequest) {
+        let Some(node) = self.nodes.get(idx) else { return };
+        let (life, holder) = (node.life, node.id.clone());
+        if self.store.reaches(&holder, self.now) {
+            let asker = (idx, life);
+            self.carry_on(Road::Store, STORE_LEG, Parcel::OpenCall { asker, holder, request });
+        } else {
+            self.note(|| format!("{holder} does not reach the lease store"));
+            let CallRequest { lift, command, .. } = request;
+            let answer = Err(LeaseRefusal::StoreDown);
+            self.send_to_node(idx, life, STORE_TIMEOUT, Event::CallAnswered { lift, command, answer });
+        }
+    }
+
+    pub(super) fn settle_record(&mut self, idx: usize, lift: LiftId, settled: SettledCall) {
+        let reached = self.nodes.get(idx).is_some_and(|it| self.store.reaches(&it.id, self.now));
+        if reached {
+            self.carry_on(Road::Store, STORE_LEG, Parcel::SettleCall { lift, settled });
+        }
+    }
+
+    /// The record is opened, or the same call stands in it; the answer goes back.
+    pub(super) fn open_record(&mut self, (node, life): (usize, u32), holder: &NodeId, request: CallRequest) {
+        let answer = self.store.open_call(holder, &request, self.now);
+        let CallRequest { lift, command, .. } = request;
+        if !matches!(answer, Ok(CallAnswer::Opened)) {
+            self.note(|| format!("{lift} is not called by {command}: {answer:?}"));
+        }
+        let event = Event::CallAnswered { lift, command, answer };
+        self.carry_on(Road::Store, STORE_LEG, Parcel::ToNode { node, life, event: Box::new(event) });
     }
 
     /// Answers those whose time has come, and looks again when the next one's does.

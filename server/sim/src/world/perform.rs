@@ -60,7 +60,11 @@ impl World {
                 let holder = node.id.clone();
                 self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor });
             }
-            Effect::ReleaseLease { lift, nonce, token } => self.give_back(idx, lift, nonce, token),
+            Effect::OpenCall(request) => self.ask_for_record(idx, request),
+            Effect::SettleCall { lift, settled } => self.settle_record(idx, lift, settled),
+            Effect::ReleaseLease { lift, nonce, token, settled } => {
+                self.give_back(idx, lift, (nonce, token), settled);
+            }
             Effect::SendVehicle { gateway, command } => {
                 self.note(|| format!("→ {} {} {:?}", command.vehicle, command.id, command.instruction));
                 self.send_to_gateway(idx, &gateway, GatewayCommand::Vehicle(command));
@@ -340,6 +344,8 @@ impl World {
                 | Effect::Answer { .. }
                 | Effect::AcquireLease { .. }
                 | Effect::ReleaseLease { .. }
+                | Effect::OpenCall(_)
+                | Effect::SettleCall { .. }
                 | Effect::SendVehicle { .. }
                 | Effect::SendLift { .. }
                 | Effect::ProbeStore

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernel::control::{BatchId, Event};
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{LiftId, NodeId, VehicleId};
-use kernel::lease::{FencingToken, LeaseNonce};
+use kernel::lease::{CallRequest, FencingToken, LeaseNonce, SettledCall};
 use kernel::ledger::Guard;
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
@@ -83,6 +83,18 @@ pub(super) enum Parcel {
         holder: NodeId,
         nonce: LeaseNonce,
         token: FencingToken,
+        settled: Option<SettledCall>,
+    },
+    /// A node is about to make a call.
+    OpenCall {
+        /// Which node, in which life.
+        asker: (usize, u32),
+        holder: NodeId,
+        request: CallRequest,
+    },
+    SettleCall {
+        lift: LiftId,
+        settled: SettledCall,
     },
     Poll {
         lift: LiftId,

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use kernel::ids::{LiftId, NodeId};
-use kernel::lease::{FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable};
+use kernel::lease::{
+    CallAnswer, CallRequest, FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable,
+    SettledCall,
+};
 use kernel::time::{Millis, Mono};
 
 /// A copy is taken this often; a replica that takes over is as old as the last one.
@@ -91,17 +94,34 @@ impl LeaseStore {
         }
     }
 
-    /// Frees the lift if the release is by who holds it.
+    /// Notes what became of a call, and frees the lift if the release is by who holds it.
     pub(super) fn release(
         &mut self,
         lift: &LiftId,
         asked: (&NodeId, LeaseNonce),
         token: FencingToken,
+        settled: Option<&SettledCall>,
         now: Mono,
     ) {
+        if let Some(settled) = settled {
+            self.settle_call(lift, settled, now);
+        }
         // What is another's is left alone, and the node knows by itself that it holds nothing.
         let _lost = self.table.release(lift, asked, token, self.own_time(now));
         self.wake(now);
+    }
+
+    pub(super) fn open_call(
+        &mut self,
+        holder: &NodeId,
+        request: &CallRequest,
+        now: Mono,
+    ) -> Result<CallAnswer, LeaseRefusal> {
+        self.table.open_call(holder, request, self.own_time(now))
+    }
+
+    pub(super) fn settle_call(&mut self, lift: &LiftId, settled: &SettledCall, now: Mono) {
+        self.table.settle_call(lift, settled, self.own_time(now));
     }
 
     /// Lets each waiter look whose time has come; gives what is answered.
@@ -256,7 +276,7 @@ mod tests {
         assert_eq!(ask(&mut store, "B", 2, 30), []);
         let token = FencingToken { epoch: 1, serial: 1 };
         let holder = NodeId::try_new("A").expect("a name");
-        store.release(&lift("L1"), (&holder, LeaseNonce(1)), token, Mono(40));
+        store.release(&lift("L1"), (&holder, LeaseNonce(1)), token, None, Mono(40));
         assert_eq!(names(store.serve(Mono(40), looks)), said("B", true), "woken, before its poll");
     }
 }

@@ -96,6 +96,32 @@ fn a_node_that_slept_through_its_takeover_is_refused_everywhere() {
     }
 }
 
+/// What A called the lift for is still on its way when A leaves; B wants the same, and leaves it to A's command.
+#[test]
+fn a_call_of_a_node_that_left_is_joined_and_not_made_again() {
+    let mut world = pair(1);
+    let place = until(&mut world, 0, &["L1 is granted to A"]);
+    let effect = RoadEffect::Delay { by_ms: Millis(1500) };
+    let for_ms = Millis(400);
+    world.inject(FaultKind::Road { road: Road::Command, effect, permille: 1000, for_ms });
+    let place = until(&mut world, place, &["late on the road: Command"]);
+    world.inject(FaultKind::NodeStopped { node: node(), for_ms: Millis::seconds(600) });
+    let granted = until(&mut world, place, &["L1 is granted to B"]);
+    let joined = until(&mut world, granted, &["L1 is not called by C-B1.1", "Joined { by: C-A1.1"]);
+    let told = until(&mut world, joined, &["G1 tells C-A1.1 Accepted"]);
+    assert_eq!(
+        line(&world, place, &["→ L1 C-B1"]).filter(|it| *it < told),
+        None,
+        "nothing is sent meanwhile"
+    );
+    until(&mut world, told, &["→ L1 C-B1"]);
+    let b = world.control(&NodeId::try_new("B").expect("a name")).expect("B is up");
+    assert_eq!(world.plant().lifts.keys().map(|it| b.commands_saved(it)).sum::<u64>(), 1);
+    let ending = world.finish(Millis::seconds(1800));
+    assert!(world.violations().is_empty(), "{:#?}", world.violations());
+    assert_eq!((ending.planned, ending.completed), (1, 1), "{ending:?}");
+}
+
 #[test]
 fn a_graceful_stop_hands_over_in_less_than_a_second() {
     let mut handed_over = 0;

@@ -1,4 +1,7 @@
--- Gives the lift back and hands it over to the next. What is another's is left alone.
+-- Gives the lift back and hands it over to the next, who finds settled what was called. What is another's is left alone.
+if ARGV[9] ~= '' then
+    settle(KEYS[6], ARGV[9], ARGV[10], ARGV[11])
+end
 local lease = held()
 if not is_ours(lease) or lease.serial ~= ARGV[8] then
     return 0

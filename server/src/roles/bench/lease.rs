@@ -80,7 +80,7 @@ async fn uncontended(store: &LeaseStore, bare: &mut MultiplexedConnection, pairs
             let nonce = LeaseNonce(u64::from(block * BLOCK + n) + 1);
             let began = Instant::now();
             let lease = store.acquire(&lift, &node, nonce, EPOCH, 0).await?;
-            store.release(&lift, &node, nonce, lease.token()).await?;
+            store.release(&lift, &node, nonce, lease.token(), None).await?;
             ours.push(began.elapsed());
         }
         for _ in 0..BLOCK {
@@ -176,7 +176,7 @@ async fn take_turns(
         let enough =
             hall.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |it| it.checked_sub(1)).is_err();
         hall.released_at.store(hall.now(), Ordering::Release);
-        store.release(&lift, &node, nonce, lease.token()).await?;
+        store.release(&lift, &node, nonce, lease.token(), None).await?;
         if enough {
             hall.over.store(true, Ordering::Release);
             break;

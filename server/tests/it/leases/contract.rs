@@ -4,25 +4,6 @@ use kernel::time::{Mono, Now};
 
 use super::*;
 
-/// Each promise, and the timing of the store that it is tried on.
-macro_rules! contract {
-    ($($name:ident: $timing:expr;)*) => {
-        mod in_process {
-            // Its clock goes on when all wait, and no further than to what the first of them waits for.
-            $(#[tokio::test(start_paused = true)]
-            async fn $name() {
-                super::$name(&super::Bench::in_process($timing)).await;
-            })*
-        }
-        mod on_redis {
-            $(#[tokio::test]
-            async fn $name() {
-                super::$name(&super::Bench::on_redis($timing).await).await;
-            })*
-        }
-    };
-}
-
 /// Who has to wait is refused soon.
 fn short_wait() -> Timing {
     Timing { wait: Millis(300), ..calm() }
@@ -100,7 +81,7 @@ async fn nobody_frees_the_lease_of_another(bench: &Bench) {
     let token = lease.token();
     let forged = FencingToken { serial: token.serial + 1, ..token };
     for (who, nonce, token) in [("B", 5, token), ("A", 6, token), ("A", 5, forged)] {
-        let released = bench.store.release(&lift(), &node(who), LeaseNonce(nonce), token).await;
+        let released = bench.store.release(&lift(), &node(who), LeaseNonce(nonce), token, None).await;
         assert_eq!(released, Err(LeaseRefusal::Lost), "{who} {nonce} {token:?}");
     }
     assert_eq!(bench.renew("B", &lease).await, Err(LeaseRefusal::Lost));

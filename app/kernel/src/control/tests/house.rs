@@ -25,6 +25,7 @@ pub(super) struct Member {
     pub(super) sent: Vec<VehicleCommand>,
     pub(super) answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
     pub(super) leases: Vec<&'static str>,
+    pub(super) to_lift: Vec<LiftCommand>,
     /// The rows of its proposals that had moved.
     pub(super) conflicts: Vec<Row>,
     pub(super) n_words: u64,
@@ -62,6 +63,11 @@ pub(super) struct House {
     /// It stores nothing yet.
     pub(super) holds: bool,
     pub(super) gateway_speaks: bool,
+    /// What the gateway tells of the lift.
+    pub(super) status: LiftStatus,
+    /// The store keeps call records; otherwise it forgets them at once.
+    pub(super) records: bool,
+    calls: CallTable,
     pub(super) rows: Rows,
     plant: Plant,
     safeguards: Safeguards,
@@ -99,6 +105,9 @@ impl House {
             ledger_away: false,
             holds: false,
             gateway_speaks: true,
+            status: fixture::status("F2", DoorState::Closed),
+            records: true,
+            calls: CallTable::default(),
             rows: Rows::default(),
             plant,
             safeguards,
@@ -127,6 +136,7 @@ impl House {
             sent: Vec::new(),
             answers: BTreeMap::new(),
             leases: Vec::new(),
+            to_lift: Vec::new(),
             conflicts: Vec::new(),
             n_words: 0,
             left: false,
@@ -196,14 +206,40 @@ impl House {
                     let lease = HeldLease::granted(lift, nonce, token, Mono(self.ms));
                     self.nodes[idx].control.handle(Event::LeaseGranted { nonce, lease }, at(self.ms));
                 }
-                Effect::ReleaseLease { .. } => self.nodes[idx].leases.push("release"),
+                Effect::ReleaseLease { lift, settled, .. } => {
+                    self.nodes[idx].leases.push("release");
+                    settled.iter().for_each(|it| self.settle(&lift, it));
+                }
+                Effect::OpenCall(request) => self.open(idx, &request),
+                Effect::SettleCall { lift, settled } => self.settle(&lift, &settled),
+                Effect::SendLift { command, .. } => self.nodes[idx].to_lift.push(command),
                 Effect::SendVehicle { command, .. } => self.command_left(idx, command),
                 Effect::Left => self.nodes[idx].left = true,
                 Effect::Superseded => self.nodes[idx].superseded = true,
                 Effect::Show(Change::Nodes(nodes)) => self.nodes[idx].shown = nodes,
-                Effect::SendLift { .. } | Effect::Beat(_) | Effect::ProbeStore | Effect::Show(_) => {}
+                Effect::Beat(_) | Effect::ProbeStore | Effect::Show(_) => {}
             }
         }
+    }
+
+    fn open(&mut self, idx: usize, request: &CallRequest) {
+        if !self.records {
+            self.calls = CallTable::default();
+        }
+        let answer = Ok(self.calls.open(request, &LeaseTiming::default(), Mono(self.ms)));
+        let (lift, command) = (request.lift.clone(), request.command.clone());
+        self.nodes[idx].control.handle(Event::CallAnswered { lift, command, answer }, at(self.ms));
+    }
+
+    fn settle(&mut self, lift: &LiftId, settled: &SettledCall) {
+        self.calls.settle(lift, settled, &LeaseTiming::default(), Mono(self.ms));
+    }
+
+    /// Every node hears what became of a command to the lift.
+    pub(super) fn lift_answers(&mut self, command: &LiftCommand, verdict: Verdict) {
+        let (gateway, lift) = (fixture::gateway("G1"), Some(command.lift.clone()));
+        let command = command.id.clone();
+        self.handle_all(&Event::Outcome(Outcome { gateway, boot: 1, command, lift, number: None, verdict }));
     }
 
     fn command_left(&mut self, idx: usize, command: VehicleCommand) {
@@ -338,7 +374,7 @@ impl House {
         let reading = LiftReading {
             lift: fixture::lift("L1"),
             read: ReadRef { boot: 1, tick: self.tick },
-            status: Some(fixture::status("F2", DoorState::Closed)),
+            status: Some(self.status.clone()),
             age_ms: Millis(0),
             connection: Connection::Up,
             epoch: 1,
