@@ -40,7 +40,7 @@ enum Value {
 }
 
 /// Names and help texts of all counters of lifts. `_total` is added to each name.
-const COUNTERS: [Counter; 12] = [
+const COUNTERS: [Counter; 14] = [
     Counter {
         name: "hoistway_lift_conflicts",
         help: "Conflicts: commands that reached the PLC of the lift within 300 ms (its longest scan) of another \
@@ -53,6 +53,11 @@ const COUNTERS: [Counter; 12] = [
         help: "Commands that were sent within 300 ms of another node's command that asked for something else, whether \
                or not they were let through. Heard by this node since it started: take the maximum over nodes.",
         series: |it| count(it.heard.conflicts.sent),
+    },
+    Counter {
+        name: "hoistway_lift_commands_saved",
+        help: "Commands that this node did not send, since another one had made the same call and the PLC had taken it.",
+        series: |it| count(it.heard.commands.saved),
     },
     Counter {
         name: "hoistway_lift_emergency_stops",

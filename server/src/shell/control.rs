@@ -320,6 +320,9 @@ impl Running {
                 Effect::Show(change) => changes.push(self.within_reach(change)),
             }
         }
+        for lift in self.plant.lifts.keys() {
+            self.hub.health().saved(lift, self.machine.commands_saved(lift), now);
+        }
         self.hub.show_at(self.machine.book().sequence, changes);
         // What is answered is shown by then. Whoever asked may have gone; the order stands all the same.
         for (reply, answer) in placed {

@@ -24,6 +24,8 @@ pub(super) struct Ear {
     /// The lease that was asked for, and since when it is awaited.
     asking: Option<(LeaseNonce, Mono)>,
     sent: Option<Sent>,
+    /// Commands that were not sent, as told last.
+    saved: u64,
     /// Of any node, the oldest first.
     said: VecDeque<Said>,
     /// Whether the car travelled at the last read.
@@ -80,6 +82,7 @@ impl<Z: TimeZone> Health<Z> {
             // The node's own beat: each second, whatever else is silent.
             Event::StoreProbed { .. } => self.doubt_overdue(now),
             Event::Overheard(_)
+            | Event::CallAnswered { .. }
             | Event::OrderRequested { .. }
             | Event::WithdrawRequested { .. }
             | Event::Appended { .. }
@@ -116,10 +119,21 @@ impl<Z: TimeZone> Health<Z> {
             | Effect::Answer { .. }
             | Effect::AnswerWithdrawal { .. }
             | Effect::ReleaseLease { .. }
+            | Effect::OpenCall(_)
+            | Effect::SettleCall { .. }
             | Effect::SendVehicle { .. }
             | Effect::Beat(_)
             | Effect::ProbeStore
             | Effect::Show(_) => {}
+        }
+    }
+
+    /// The node's machine counts what it did not send, since its start.
+    pub fn saved(&mut self, lift: &LiftId, total: u64, now: Now) {
+        let Some(tally) = self.lifts.get_mut(lift) else { return };
+        let more = total.saturating_sub(std::mem::replace(&mut tally.ear.saved, total));
+        if more > 0 {
+            self.count(lift, now.wall, |it| it.heard.commands.saved += more);
         }
     }
 

@@ -131,6 +131,8 @@ pub struct CommandFigures {
     pub unwritten: u64,
     /// Not known in time what became of them; what is learned later counts above as well.
     pub unknown: u64,
+    /// Not sent, since another node had made the same call and the PLC had taken it: what call records save.
+    pub saved: u64,
 }
 
 /// Commands of two nodes to one lift that were heard within a PLC's longest scan, 300 ms, and ask for different things.

@@ -131,6 +131,7 @@ async fn prometheus_scrapes_what_rest_tells() {
         ("hoistway_lift_contradicting_commands_total{lift=\"L1\"}", "0"),
         ("hoistway_lift_emergency_stops_total{lift=\"L1\",fault=\"2\"}", "1"),
         ("hoistway_lift_fault_tickets_total{lift=\"L1\"}", "1"),
+        ("hoistway_lift_commands_saved_total{lift=\"L1\"}", "0"),
         ("hoistway_lift_foreign_moves_total{lift=\"L1\"}", "0"),
         ("hoistway_lift_held_seconds_total{lift=\"L1\"}", "60.0"),
         ("hoistway_lift_edge_spells_total{lift=\"L1\"}", "0"),

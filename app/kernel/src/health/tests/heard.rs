@@ -327,3 +327,13 @@ fn a_node_counts_from_its_start_on() {
     let expected = [(Some(at(16 * HOUR).wall), true), (Some(at(9 * HOUR).wall), true), (None, false)];
     assert_eq!(since, expected);
 }
+
+/// The machine tells a total; each shift has its part.
+#[test]
+fn what_was_not_sent_is_counted_once() {
+    let mut health = health();
+    for (ms, total) in [(0, 0), (1000, 2), (2000, 2), (3000, 3)] {
+        health.saved(&fixture::lift("L1"), total, at(ms));
+    }
+    assert_eq!(total(&health, HOUR).heard.commands.saved, 3);
+}
