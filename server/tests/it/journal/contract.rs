@@ -240,7 +240,7 @@ fn moves() -> Vec<(Vec<Record>, Row, u64)> {
     let chosen = Record::VehicleAssigned { task, vehicle: vehicle.clone() };
     vec![
         (vec![run(3)], Row::Node(node()), running(3)),
-        (vec![run(3), run(4)], Row::Site, 1),
+        (vec![run(3)], Row::Site, 1),
         (vec![Record::NodeLost { node: named("C"), run: 2 }], Row::Node(named("C")), over(2)),
         (vec![claim("T-A1", 5)], unclaimed_since("T-A1", 0).row, 5),
         (vec![chosen.clone(), chosen], Row::Vehicle(vehicle.clone()), 2),

@@ -6,6 +6,8 @@ use crate::safeguard::Safeguard;
 use crate::wire::gateway::{ForeignMove, ForeignPart};
 
 type Change = fn(&mut LiftStatus);
+/// Its name, what the PLC shows read by read, and what was seen: how many, the last one's part, whether it is over.
+type Row = (&'static str, &'static [Change], Option<(u64, ForeignPart, bool)>);
 
 fn foreign(bench: &mut Bench) -> Option<ForeignMove> {
     bench.reading().foreign
@@ -28,10 +30,9 @@ const RESTARTS: Change = |it| {
 const OPENS: Change = |it| it.door = DoorState::Opening;
 const OPEN: Change = |it| it.door = DoorState::Open;
 
-/// What the PLC shows read by read, and what was seen in it: how many, the last one's part, whether it is over.
 #[test]
 fn what_moves_without_a_command_is_seen_once() {
-    let rows: &[(&str, &[Change], Option<(u64, ForeignPart, bool)>)] = &[
+    let rows: &[Row] = &[
         ("a lift at rest", &[|_| ()], None),
         ("the car leaves", &[LEAVES], Some((1, ForeignPart::Car, false))),
         ("it is one movement until it rests", &[LEAVES, |_| (), ARRIVES], Some((1, ForeignPart::Car, true))),
