@@ -119,6 +119,8 @@ pub struct Control {
     numbers: u64,
     lift_commands: u64,
     beats: u64,
+    /// When a foreign movement of each lift was last proposed.
+    foreign_told: BTreeMap<LiftId, Mono>,
     /// As its shell found last.
     reaches_store: Option<bool>,
     /// The last epoch of each lift under which the store granted to this node while leases did not count.
@@ -176,6 +178,7 @@ impl Control {
             numbers: 0,
             lift_commands: 0,
             beats: 0,
+            foreign_told: BTreeMap::new(),
             reaches_store: None,
             stored_epochs: BTreeMap::new(),
             edge_notes: VecDeque::new(),

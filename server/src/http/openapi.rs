@@ -3,11 +3,15 @@
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use utoipa::OpenApi;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::problem::Code;
-use super::{AppState, api, health, metrics};
+use super::{AppState, api, health, metrics, opening};
+
+/// Of a node that takes in its ledger.
+const OPENING_STATUS: &str = "503";
 
 #[derive(OpenApi)]
 #[openapi(info(title = "Hoistway", license(name = "MIT OR Apache-2.0")))]
@@ -30,9 +34,28 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 pub fn document() -> serde_json::Result<String> {
     let (_, mut described) = router().split_for_parts();
     described.info.description = Some(description());
+    describe_opening(&mut described);
     let mut text = described.to_pretty_json()?;
     text.push('\n');
     Ok(text)
+}
+
+/// Whatever tells of the site may be asked too early: see [`super::opening`].
+fn describe_opening(described: &mut utoipa::openapi::OpenApi) {
+    for (path, item) in &mut described.paths.paths {
+        let Some(read) = item.get.as_mut().filter(|_| opening::tells_of_the_site(path)) else { continue };
+        let responses = &mut read.responses.responses;
+        if let Some(RefOr::T(earlier)) = responses.get_mut(OPENING_STATUS) {
+            earlier.description = format!("{}, `control_unavailable`", earlier.description);
+            continue;
+        }
+        let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        let response = ResponseBuilder::new()
+            .description("`control_unavailable`")
+            .content("application/problem+json", problem)
+            .build();
+        responses.insert(OPENING_STATUS.to_owned(), RefOr::T(response));
+    }
 }
 
 fn description() -> String {

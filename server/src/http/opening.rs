@@ -11,9 +11,14 @@ use super::problem::{Code, Refused};
 /// The ledger of a large site is taken in within seconds.
 const RETRY_S: u32 = 2;
 
+/// What is answered at this address comes from the ledger, or from what is heard once it is taken in.
+pub(super) fn tells_of_the_site(path: &str) -> bool {
+    path.starts_with("/api/v1/") || path == "/metrics"
+}
+
 /// Turns away who would read what is not known yet.
 pub(super) async fn wait(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let reads = request.method() == Method::GET && request.uri().path().starts_with("/api/v1/");
+    let reads = request.method() == Method::GET && tells_of_the_site(request.uri().path());
     if reads && state.hub().is_opening() {
         return Refused::new(
             Code::ControlUnavailable,

@@ -51,7 +51,14 @@ async fn a_node_that_opens_its_ledger_tells_nothing_of_the_site() {
         let body = problem(web.get(&format!("/api/v1/{path}")).await, 503, "control_unavailable", path).await;
         assert!(body["detail"].as_str().unwrap().contains("taking in its ledger"), "{body}");
     }
+    problem(web.get("/metrics").await, 503, "control_unavailable", "half a ledger counts for nothing").await;
     assert_eq!(web.get("/livez").await.status(), 200);
+    let document = web.read("/openapi.json").await;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let told = !operations["get"]["responses"]["503"].is_null();
+        let tells = path.starts_with("/api/v1/") || path == "/metrics" || path == "/readyz";
+        assert!(operations["get"].is_null() || told == tells, "{path}");
+    }
     web.hub.show(Change::Order(nth_order(1, TaskState::Created)));
     assert_eq!(web.read("/api/v1/orders").await["items"].as_array().unwrap().len(), 1);
 }

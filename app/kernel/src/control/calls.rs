@@ -10,6 +10,7 @@ use crate::timing::LIFT_ACK_DEADLINE;
 use crate::wire::gateway::{Arbitration, LiftCommand, Verdict};
 
 use super::doubt::Doubt;
+use super::nodes::Leaving;
 use super::voice::{AFTER_REFUSAL, READ_WAIT_MAX, Voice};
 use super::{Control, Effect};
 
@@ -113,16 +114,28 @@ impl Control {
         }
     }
 
-    /// Sends what was decided, unless the answer took so long that the acknowledgement might not come under the lease.
+    /// Sends what was decided, unless it is not wanted any more, or the answer took so long that the acknowledgement
+    /// might not come under the lease.
     fn make_call(&mut self, lift: &LiftId, calling: Calling, now: Now) {
         let in_time = now.mono.since(calling.since) <= READ_WAIT_MAX;
-        let (Ok(permit), true) = (calling.lease.permit(now), in_time) else {
+        let stands = in_time && self.is_still_wanted(lift, &calling.command, now);
+        let (Ok(permit), true) = (calling.lease.permit(now), stands) else {
             self.unmake_call(&calling);
             self.fall_quiet(lift, now, Millis(0));
             return;
         };
         let command = LiftCommand { authority: permit.authority(), ..calling.command };
         self.send_decided(lift, command, Some(calling.lease), calling.accepted_before, now);
+    }
+
+    /// The ride may be over since the decision, the lift elsewhere, or this node about to leave.
+    fn is_still_wanted(&self, lift: &LiftId, command: &LiftCommand, now: Now) -> bool {
+        let same =
+            self.wanted(lift, now).is_some_and(|it| it.action == command.action && it.floor == command.floor);
+        let rides = self.book.session_of(lift).is_some_and(|it| {
+            it.id == command.session.session && it.generation == command.session.generation
+        });
+        self.leaving == Leaving::No && self.run > 0 && same && rides
     }
 
     /// No outcome came in time of the call that was joined: what became of it is not known.

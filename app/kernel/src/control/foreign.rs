@@ -15,8 +15,8 @@ use super::{Control, Lock};
 const SHOWN_FOR: Millis = Millis::seconds(60);
 
 impl Control {
-    /// Brings to the ledger what gateways saw and it does not have. The gateway counts, so one that was missed on the way
-    /// shows as a gap.
+    /// Brings to the ledger what gateways saw and it does not have, once a minute at most. The gateway counts, so what was
+    /// not told by itself shows as a gap.
     pub(super) fn drive_foreign(&mut self, now: Now) {
         let news: Vec<(LiftId, Record)> = self
             .lifts
@@ -24,13 +24,16 @@ impl Control {
             .filter(|(id, _)| self.keeps_lift(id, now))
             .filter_map(|(id, ear)| {
                 let (boot, seen) = (ear.reading.read.boot, ear.reading.foreign.as_ref()?);
-                let known = self.book.foreign_moves.get(id).is_some_and(|it| *it >= (boot, seen.nth));
+                let known =
+                    self.book.foreign_moves.get(id).is_some_and(|it| it.0 == boot && it.1 >= seen.nth);
+                let told = self.foreign_told.get(id).is_some_and(|at| now.mono.since(*at) < SHOWN_FOR);
                 let (part, floor) = (seen.part, seen.floor.clone());
                 let record = Record::ForeignMoved { lift: id.clone(), boot, nth: seen.nth, part, floor };
-                (!known).then(|| (id.clone(), record))
+                (!known && !told).then(|| (id.clone(), record))
             })
             .collect();
         for (lift, record) in news {
+            self.foreign_told.insert(lift.clone(), now.mono);
             self.propose(now, vec![Lock::ForeignMoves(lift)], vec![record]);
         }
     }

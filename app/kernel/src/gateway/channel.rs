@@ -214,7 +214,9 @@ impl Channel {
         if !self.safeguards.holds(Safeguard::ForeignMoves) {
             return;
         }
-        let before = self.newest.as_ref().map(|(status, _)| status);
+        // What moved while nothing could be read may have been commanded, or served people.
+        let recent = self.newest.as_ref().filter(|(_, at)| now.mono.since(*at) <= LIFT_READ_AGE_MAX);
+        let before = recent.map(|(status, _)| status);
         if self.foreign.read(before, status, number, now) {
             self.log.push(format!("it moves at {} and nobody commanded that", status.floor));
         }

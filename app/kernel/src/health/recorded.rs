@@ -29,6 +29,8 @@ pub(super) struct Ride {
 pub(super) struct Open {
     pub(super) rides: BTreeMap<SessionId, Ride>,
     calls: BTreeMap<AlarmId, LiftId>,
+    /// The gateway's run and its count there of the last foreign movement of each lift.
+    foreign: BTreeMap<LiftId, (u64, u64)>,
 }
 
 impl<Z: TimeZone> Health<Z> {
@@ -50,9 +52,7 @@ impl<Z: TimeZone> Health<Z> {
             Record::EdgeDecided { lift, verdict: None, .. } => {
                 self.count(lift, at, |it| it.recorded.edge_commands += 1);
             }
-            Record::ForeignMoved { lift, .. } => {
-                self.count(lift, at, |it| it.recorded.foreign_moves += 1);
-            }
+            Record::ForeignMoved { lift, boot, nth, .. } => self.moved_unbidden(lift, (*boot, *nth), at),
             Record::SessionRequested { .. }
             | Record::ArbitrationChanged { .. }
             | Record::EdgeDecided { .. }
@@ -69,6 +69,16 @@ impl<Z: TimeZone> Health<Z> {
             | Record::DrillStarted { .. }
             | Record::DrillEnded { .. } => {}
         }
+    }
+
+    /// The gateway counts in each of its runs: what was not told by itself shows as a gap.
+    fn moved_unbidden(&mut self, lift: &LiftId, (boot, nth): (u64, u64), at: DateTime<Utc>) {
+        if !self.lifts.contains_key(lift) {
+            return;
+        }
+        let last = self.open.foreign.insert(lift.clone(), (boot, nth)).filter(|it| it.0 == boot);
+        let more = nth.saturating_sub(last.map_or(0, |it| it.1));
+        self.count(lift, at, |it| it.recorded.foreign_moves += more);
     }
 
     fn ride_changed(&mut self, session: &SessionId, phase: SessionPhase, at: DateTime<Utc>) {

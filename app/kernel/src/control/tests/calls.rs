@@ -211,3 +211,29 @@ fn the_answer_for_another_command_changes_nothing() {
     bench.pump();
     assert_eq!(bench.to_lift.len(), 1);
 }
+
+/// Between the decision and the answer of the store its ground may have gone.
+#[test]
+fn what_is_not_wanted_any_more_is_not_sent_when_its_record_opens() {
+    type Row = (&'static str, fn(&mut Bench), usize);
+    let rows: [Row; 3] = [
+        ("all stands", |_| (), 1),
+        ("the node leaves", |it| it.handle(Event::StopRequested), 0),
+        (
+            "people are served",
+            |it| {
+                it.status.mode = crate::lift::LiftMode::Human;
+                it.tell_state();
+            },
+            0,
+        ),
+    ];
+    for (what, change, sent) in rows {
+        let mut bench = calling();
+        change(&mut bench);
+        let request = bench.opening.pop_front().expect("a record is asked for");
+        let (lift, command) = (request.lift, request.command);
+        bench.handle(Event::CallAnswered { lift, command, answer: Ok(crate::lease::CallAnswer::Opened) });
+        assert_eq!(bench.to_lift.len(), sent, "{what}");
+    }
+}

@@ -326,3 +326,18 @@ fn a_number_that_comes_late_from_an_earlier_run_is_not_given_twice() {
     let request = house.ask(0, order("A1", "A2"), "late");
     assert_eq!(house.answer(0, request).map(|it| it.task), Ok(fixture::task("T-A2")));
 }
+
+/// A vehicle holds a command that the ledger does not know. Its link stays closed until a person has looked.
+#[test]
+fn a_link_is_opened_only_where_vehicle_and_ledger_agree() {
+    for (safeguards, opened) in [(Safeguards::ALL, 1), (Safeguards::all_but(Safeguard::Reconciliation), 2)] {
+        let mut house = House::under(safeguards, &["A"], 1);
+        let id = fixture::vehicle("V1");
+        let vehicle = house.fleet.get_mut(&id).expect("a vehicle of the fleet");
+        vehicle.command = Some(fixture::command_id("T-Z9.0"));
+        vehicle.link_open = false;
+        house.run(Millis::seconds(5));
+        let link = house.nodes[0].control.book().links[&id].generation;
+        assert_eq!(link, Generation(opened), "{safeguards:?}");
+    }
+}

@@ -44,6 +44,16 @@ fn what_moves_without_a_command_is_seen_once() {
             &[|it| it.accepted = 900, LEAVES],
             Some((1, ForeignPart::Command, false)),
         ),
+        (
+            "the car levels itself as a vehicle rolls in",
+            &[OPENS, OPEN, |it| it.levelled = false, |it| it.levelled = true],
+            Some((1, ForeignPart::Door, true)),
+        ),
+        (
+            "somebody crosses the sill",
+            &[OPENS, OPEN, |it| it.door = DoorState::Obstructed, OPEN],
+            Some((1, ForeignPart::Door, true)),
+        ),
         ("people are served", &[|it| it.mode = LiftMode::Human, LEAVES, ARRIVES], None),
         (
             "people have been served",
@@ -100,5 +110,50 @@ fn who_does_not_watch_sees_nothing() {
     bench.read();
     LEAVES(&mut bench.status);
     bench.run(LIFT_POLL_PERIOD);
+    assert_eq!(foreign(&mut bench), None);
+}
+
+/// The PLC says that it has finished, and its door arrives a read later; one that never arrives is told after all.
+#[test]
+fn a_plc_that_finishes_before_its_door_does_is_given_a_second() {
+    for (reads, expected) in [(1, None), (5, None), (7, Some(ForeignPart::Door))] {
+        let mut bench = Bench::ready();
+        bench.open("C1");
+        bench.written(1, WriteResult::Confirmed);
+        bench.status.accepted = 1;
+        OPENS(&mut bench.status);
+        bench.run(LIFT_POLL_PERIOD);
+        bench.status.completed = 1;
+        bench.run(LIFT_POLL_PERIOD.times(reads));
+        OPEN(&mut bench.status);
+        bench.run(LIFT_POLL_PERIOD);
+        assert_eq!(foreign(&mut bench).map(|it| it.part), expected, "{reads} reads later");
+    }
+}
+
+/// A second master that counts from the start has numbers that this gateway gave, too, and earlier.
+#[test]
+fn a_number_below_the_last_one_is_another_masters() {
+    let mut bench = Bench::restarted(marks_with_number(40), 0);
+    (bench.status.accepted, bench.status.completed) = (40, 40);
+    bench.read();
+    bench.status.accepted = 12;
+    bench.run(LIFT_POLL_PERIOD);
+    assert_eq!(foreign(&mut bench).map(|it| it.part), Some(ForeignPart::Command));
+}
+
+fn marks_with_number(number: u16) -> Marks {
+    let mut marks = Marks::default();
+    marks.lifts.insert(fixture::lift("L1"), LiftMarks { number, ..LiftMarks::default() });
+    marks
+}
+
+/// What happened while nothing could be read is nobody's to judge.
+#[test]
+fn after_a_gap_in_the_reads_the_lift_is_watched_anew() {
+    let mut bench = Bench::ready();
+    bench.sleep(Millis::seconds(600));
+    ARRIVES(&mut bench.status);
+    bench.read();
     assert_eq!(foreign(&mut bench), None);
 }
