@@ -23,9 +23,7 @@ impl Reach {
             Safeguard::BootCounter => Self::Seed(836),
             Safeguard::FrozenRegisters => Self::Seed(266),
             Safeguard::VehicleMode => Self::Seed(11),
-            Safeguard::ForeignMoves => {
-                Self::Out("only a world where nothing else is wrong promises to tell each")
-            }
+            Safeguard::ForeignMoves => Self::Seed(457),
             Safeguard::TwoChannels => Self::Seed(1),
             Safeguard::OneSession => Self::Seed(3),
             Safeguard::LivingTask => Self::Seed(5),
