@@ -36,7 +36,8 @@ struct Disk {
     rows: Rows,
     commit: Fault,
     begin: Fault,
-    n_begun: u32,
+    /// How often the writer has asked for its turn.
+    begun: watch::Sender<u32>,
 }
 
 #[derive(Clone)]
@@ -54,8 +55,8 @@ impl Port for Fake {
 
     async fn begin(&mut self) -> Result<Head, JournalError> {
         let hangs = {
-            let mut disk = self.disk.lock().unwrap();
-            disk.n_begun += 1;
+            let disk = self.disk.lock().unwrap();
+            disk.begun.send_modify(|times| *times += 1);
             disk.begin == Fault::Hangs
         };
         if hangs {
@@ -126,7 +127,7 @@ impl Bench {
             rows: Rows::default(),
             commit: Fault::None,
             begin: Fault::None,
-            n_begun: 0,
+            begun: watch::Sender::new(0),
         };
         let disk = Arc::new(Mutex::new(disk));
         let (queue, proposals) = mpsc::channel(GROUP_MAX);
@@ -152,14 +153,10 @@ impl Bench {
 
     /// Waits until the writer has asked for its turn so many times more.
     async fn asks(&self, times: u32) {
-        let begun = || self.disk.lock().unwrap().n_begun;
-        let enough = begun() + times;
-        let asked = async {
-            while begun() < enough {
-                tokio::time::sleep(Duration::from_millis(1)).await
-            }
-        };
-        tokio::time::timeout(BOUND, asked).await.expect("the writer goes on asking");
+        let mut begun = self.disk.lock().unwrap().begun.subscribe();
+        let enough = *begun.borrow() + times;
+        let asked = tokio::time::timeout(BOUND, begun.wait_for(|times| *times >= enough)).await;
+        asked.expect("the writer goes on asking").expect("the disk is there");
     }
 
     async fn is_told(&self, away: bool) {

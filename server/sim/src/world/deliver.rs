@@ -83,15 +83,17 @@ impl World {
             Parcel::PlantBack => self.plant_back(),
             Parcel::Order { planned } => self.place(planned),
             Parcel::TakeBack { planned } => self.take_back(planned),
-            Parcel::Fault { idx } => {
-                if let Some(fault) = self.config.faults.get(idx).cloned() {
-                    self.suffer(&fault.kind);
-                }
-            }
+            Parcel::Fault { idx } => self.fault_is_due(idx),
             Parcel::Second => {
                 self.checkers.second(self.now, &self.sim);
                 self.post.send(self.now + Millis::seconds(1), Parcel::Second);
             }
+        }
+    }
+
+    fn fault_is_due(&mut self, idx: usize) {
+        if let Some(fault) = self.config.faults.get(idx).cloned() {
+            self.suffer(&fault.kind);
         }
     }
 

@@ -114,7 +114,6 @@ async fn a_node_takes_no_more_connections_than_its_pool_has() {
         // Who has waited in vain gives its connection up, and the server takes its time to let it go.
         waiting = !readers.iter().any(tokio::task::JoinHandle::is_finished);
         most = if waiting { most.max(now) } else { most };
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!((2..=LIMIT).contains(&most), "{most} connections");
     for reader in readers {
@@ -217,8 +216,9 @@ async fn a_commit_under_way_when_the_server_vanishes_is_told_of_once_it_is_back(
 /// Appends as soon as the ledger takes it.
 pub(super) async fn comes_back(journal: &Journal) {
     let back = async {
+        let mut reach = journal.reach();
         while journal.append(node(), at(), vec![run(BACK)], vec![]).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            reach.wait_for(|it| it.away().is_none()).await.expect("the journal lives");
         }
     };
     tokio::time::timeout(PATIENCE, back).await.expect("the ledger came back");
@@ -234,11 +234,12 @@ async fn a_server_that_is_killed_under_load_loses_nothing_and_doubles_nothing() 
         let (journal, stopped) = (journal.clone(), stopped.clone());
         tokio::spawn(async move {
             let (mut stored, mut refused) = (BTreeSet::new(), BTreeSet::new());
+            let mut reach = journal.reach();
             for idx in (writer..).step_by(4).take_while(|_| !*stopped.borrow()) {
                 match journal.append(node(), at(), vec![run(idx)], vec![]).await {
                     Ok(_) => stored.insert(idx),
                     Err(JournalError::Away(_)) => {
-                        tokio::time::sleep(Duration::from_millis(5)).await;
+                        reach.wait_for(|it| it.away().is_none()).await.expect("the journal lives");
                         refused.insert(idx)
                     }
                     Err(other) => panic!("{other}"),

@@ -75,14 +75,20 @@ fn what_moves_without_a_command_is_seen_once() {
     }
 }
 
-#[test]
-fn a_command_explains_what_it_moves_from_its_number_to_its_end() {
+/// The PLC has taken the command to open the door, and does so.
+fn opening() -> Bench {
     let mut bench = Bench::ready();
     bench.open("C1");
     bench.written(1, WriteResult::Confirmed);
     bench.status.accepted = 1;
     OPENS(&mut bench.status);
     bench.run(LIFT_POLL_PERIOD);
+    bench
+}
+
+#[test]
+fn a_command_explains_what_it_moves_from_its_number_to_its_end() {
+    let mut bench = opening();
     OPEN(&mut bench.status);
     bench.status.completed = 1;
     bench.run(LIFT_POLL_PERIOD);
@@ -117,12 +123,7 @@ fn who_does_not_watch_sees_nothing() {
 #[test]
 fn a_plc_that_finishes_before_its_door_does_is_given_a_second() {
     for (reads, expected) in [(1, None), (5, None), (7, Some(ForeignPart::Door))] {
-        let mut bench = Bench::ready();
-        bench.open("C1");
-        bench.written(1, WriteResult::Confirmed);
-        bench.status.accepted = 1;
-        OPENS(&mut bench.status);
-        bench.run(LIFT_POLL_PERIOD);
+        let mut bench = opening();
         bench.status.completed = 1;
         bench.run(LIFT_POLL_PERIOD.times(reads));
         OPEN(&mut bench.status);
