@@ -7,4 +7,5 @@ pub mod demo;
 pub mod gateway;
 pub mod lab;
 pub mod migrate;
+pub(crate) mod progress;
 pub mod simulate;

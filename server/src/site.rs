@@ -38,6 +38,9 @@ pub const SMALL: &str = include_str!("../sites/small.toml");
 /// Three floors, two lifts, twelve vehicles: what `hoistway demo` runs without a file.
 pub const DEMO: &str = include_str!("../sites/demo.toml");
 
+/// One floor, no lift, twelve vehicles: where `hoistway bench orders` runs.
+pub const BENCH: &str = include_str!("../sites/bench.toml");
+
 /// A site file that holds together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteFile {

@@ -1,7 +1,9 @@
 //! `hoistway bench`: how fast the product is, each time beside what the machine could do at best, in the same run.
 
+mod house;
 mod lease;
 mod orders;
+mod takeover;
 
 use std::process::ExitCode;
 
@@ -12,7 +14,8 @@ use crate::{cli, stop};
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
-    /// Orders a second with durable commit, as a multiple of a bare insert and commit on the same database.
+    /// Orders a second with durable commit, as a multiple of a bare insert and commit on the same database; and how
+    /// soon a killed node's tasks are another's.
     #[command(after_help = orders::HELP)]
     Orders(orders::Args),
     /// Leases on a Redis, uncontended and handed over, as multiples of bare commands on it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kernel::ids::NodeId;
+use kernel::ids::{NodeId, SiteId};
 use kernel::lease::LeaseTiming;
 use kernel::plant::Plant;
 use kernel::wire::view::NodeView;
@@ -181,7 +181,8 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     let (journal, opened) = open_ledger(&options.ledger, runs).await?;
     // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
     // would send commands whose ground has gone.
-    let (link, incoming) = messaging::connect(link_options(&options), Outbox::memory());
+    let road = link_options(&options.plant.site, &options.node, &options.broker);
+    let (link, incoming) = messaging::connect(road, Outbox::memory());
     let incoming = match &drills {
         Some(drills) => drills.hands().levers.roads.tap(&options.plant.site, options.node.as_str(), incoming),
         None => incoming,
@@ -279,13 +280,13 @@ async fn open_ledger(ledger: &Ledger, runs: Runs) -> anyhow::Result<(Journal, Op
     Ok((opened.journal.clone(), Some(opened)))
 }
 
-fn link_options(options: &Options) -> LinkOptions {
-    let site = &options.plant.site;
+/// How a node is linked to the broker, and what it hears there.
+pub(super) fn link_options(site: &SiteId, node: &NodeId, broker: &HostPort) -> LinkOptions {
     let listen = |filter: String, reliable| Subscription { filter, reliable };
     LinkOptions {
-        host: options.broker.host.clone(),
-        port: options.broker.port,
-        client_id: format!("hoistway-{site}-control-{}", options.node),
+        host: broker.host.clone(),
+        port: broker.port,
+        client_id: format!("hoistway-{site}-control-{node}"),
         // What came while this node was down is learnt from heartbeats and statuses, not from a broker's queue.
         clean_start: true,
         session_expiry: Duration::ZERO,
@@ -307,7 +308,7 @@ fn link_options(options: &Options) -> LinkOptions {
 }
 
 /// What is known of the node before it has decided anything.
-fn quiet_node(id: &NodeId, drill: bool) -> NodeView {
+pub(super) fn quiet_node(id: &NodeId, drill: bool) -> NodeView {
     NodeView {
         id: id.clone(),
         broker_connected: false,

@@ -4,7 +4,6 @@
 mod accidents;
 mod before_after;
 mod blind_zone;
-mod progress;
 mod replay;
 mod safeguards;
 mod seeds;
@@ -14,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use progress::Progress;
+use super::progress::Progress;
 
 /// What the lab can be asked.
 #[derive(Debug, Subcommand)]

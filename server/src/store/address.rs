@@ -28,6 +28,20 @@ impl fmt::Debug for LedgerUrl {
 }
 
 impl LedgerUrl {
+    /// That of a file.
+    ///
+    /// # Errors
+    /// A path that is no text.
+    pub fn file(path: &std::path::Path) -> anyhow::Result<Self> {
+        let text = path.to_str().with_context(|| format!("{} is no text", path.display()))?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// As it was given, for the environment of a process of one's own; never to be shown.
+    pub fn with_password(&self) -> &str {
+        &self.0
+    }
+
     /// Takes it apart: `postgres://USER@HOST:PORT/DATABASE`, or else the path of a file.
     ///
     /// # Errors

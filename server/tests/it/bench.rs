@@ -22,7 +22,7 @@ async fn orders_are_measured_beside_bare_commits_on_either_database() {
     let own: &[&str] = &["--data", data];
     for (database, place) in [("SQLite", own), ("PostgreSQL", &["--ledger", &postgres])] {
         let output = Command::new(env!("CARGO_BIN_EXE_hoistway"))
-            .args(["bench", "orders", "--count", "20"])
+            .args(["bench", "orders", "--count", "20", "--kills", "2"])
             .args(place)
             .env_remove("HOISTWAY_BENCH_LEDGER")
             .stdin(Stdio::null())
@@ -32,13 +32,19 @@ async fn orders_are_measured_beside_bare_commits_on_either_database() {
         let why = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{why}");
         let lines: Vec<&str> = said.lines().collect();
-        let [bare, one, many] = lines[..] else { panic!("three lines are told: {why}") };
+        let [bare, one, many, takeover] = lines[..] else { panic!("four lines are told: {why}") };
         assert!(bare.starts_with(&format!("{database}: bare insert and commit ")), "{why}");
         assert!(tells(one, &format!("{database}: orders,  1 in flight "), " a second, ", " × bare"), "{why}");
         assert!(
             tells(many, &format!("{database}: orders, 64 in flight "), " a second, ", " × bare"),
             "{why}"
         );
+        let took = takeover.strip_prefix(&format!("{database}: takeover, 2 kills   median ")).unwrap();
+        let (median, worst) = took.split_once(" s, worst ").unwrap();
+        let (worst, times) = worst.split_once(" s, ").unwrap();
+        let seconds = [median, worst].map(|it| it.parse::<f64>().unwrap());
+        assert!(seconds[0] > 4.0, "a node counts as lost after silence only: {why}");
+        assert!(seconds[0] <= seconds[1] && times.ends_with(" that makes a node lost"), "{why}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what it wrote is removed");
 }

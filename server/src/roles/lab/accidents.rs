@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Args as ClapArgs;
 use sim::scenarios::{self, Outcome, Scenario};
 
-use super::progress::Progress;
 use crate::cli::say;
+use crate::roles::progress::Progress;
 use crate::spelling;
 
 pub(super) const HELP: &str = "\

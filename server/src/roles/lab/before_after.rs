@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use clap::Args as ClapArgs;
 use sim::before_after::{self, CALIBRATED_DAYS, CALIBRATED_SEEDS};
 
-use super::progress::Progress;
 use crate::cli::say;
+use crate::roles::progress::Progress;
 
 pub(super) const HELP: &str = "\
 Example:

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args as ClapArgs;
 
-use super::progress::Progress;
 use crate::cli::say;
+use crate::roles::progress::Progress;
 
 pub(super) const HELP: &str = "\
 Example:

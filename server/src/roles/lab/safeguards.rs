@@ -6,8 +6,8 @@ use clap::Args as ClapArgs;
 use kernel::safeguard::Safeguard;
 use sim::seeds::{RandomWorld, Reach, SPAN_DEFAULT};
 
-use super::progress::Progress;
 use crate::cli::say;
+use crate::roles::progress::Progress;
 use crate::spelling;
 
 pub(super) const HELP: &str = "\

@@ -10,9 +10,9 @@ use kernel::time::Millis;
 use sim::fault::FaultFamily;
 use sim::seeds::{RandomWorld, Tally, shrink};
 
-use super::progress::Progress;
 use super::safeguards::safeguard;
 use crate::cli::say;
+use crate::roles::progress::Progress;
 
 pub(super) const HELP: &str = "\
 Example:

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Args as ClapArgs;
 use kernel::time::Millis;
 
-use super::progress::Progress;
 use crate::cli::say;
+use crate::roles::progress::Progress;
 
 pub(super) const HELP: &str = "\
 Example:

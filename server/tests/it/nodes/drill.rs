@@ -1,4 +1,5 @@
-//! The two nodes are killed in turn under load, then stopped in good order. Run by `make drills`.
+//! The two nodes are killed in turn under load, and what serves them between; then they are stopped in good order. Run
+//! by `make drills`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use sim::rng::Rng;
 use tokio::sync::RwLock;
 use tokio::time::MissedTickBehavior;
 
-use super::hall::Hall;
+use super::hall::{Beside, Hall};
 use crate::processes::START_BOUND;
 
 /// Vehicles on each of the two floors: enough that most orders find one on their own floor, for the lift carries no
@@ -30,6 +31,8 @@ const ORDERS_MIN: usize = 200;
 const OPEN_MAX: usize = 24;
 /// Graceful stops, after the kills.
 const STOPS: usize = 10;
+/// What serves the nodes is struck in this turn.
+const BESIDE: [Beside; 3] = [Beside::Gateway, Beside::Leases, Beside::Broker];
 /// Between a start and the next end at least, and at most so much more, drawn by chance: a node may be struck in all that
 /// it does.
 const UP: Duration = Duration::from_millis(1500);
@@ -132,14 +135,27 @@ async fn strike(hall: &RwLock<Hall>, idx: usize, blow: Blow) -> End {
     End { blow, node, at }
 }
 
-/// Ends one node, then the other, and so on.
+/// Ends one node, then the other, and so on; after each third kill it strikes what serves them.
 async fn strike_in_turn(hall: &RwLock<Hall>, blow: Blow, times: usize, instants: &mut Rng) -> Vec<End> {
     let mut ends = Vec::new();
     for nth in 0..times {
         tokio::time::sleep(UP + Duration::from_millis(instants.within(0..=UP_MORE_MS))).await;
         ends.push(strike(hall, nth % 2, blow).await);
+        if blow == Blow::Kill && nth % 3 == 2 {
+            tokio::time::sleep(UP + Duration::from_millis(instants.within(0..=UP_MORE_MS))).await;
+            strike_beside(hall, BESIDE[nth / 3 % BESIDE.len()]).await;
+        }
     }
     ends
+}
+
+/// Kills and starts a program that serves the nodes, and waits until both find nothing amiss.
+async fn strike_beside(hall: &RwLock<Hall>, beside: Beside) {
+    hall.write().await.strike_beside(beside).await;
+    let sound = |it: &Value| it["ready"] == true && it["degraded"].as_array().is_none_or(Vec::is_empty);
+    for idx in [0, 1] {
+        hall.read().await.wait(idx, "/readyz", START_BOUND, sound).await;
+    }
 }
 
 /// How long after each end the last of the node's tasks was another's, by how it ended, shortest first. What a node
@@ -219,7 +235,8 @@ async fn drill_each_of_two_nodes_is_killed_and_stopped_again_and_again() {
     let known: BTreeSet<&String> = accepted.iter().collect();
     let strange = counted.keys().filter(|it| !known.contains(it)).count();
     println!(
-        "kills {kills}, graceful stops {STOPS}, orders accepted {}, lost {lost}, doubled {doubled}, unknown {strange}",
+        "kills {kills}, of gateway, lease store or broker {}, graceful stops {STOPS}, orders accepted {}, lost {lost}, doubled {doubled}, unknown {strange}",
+        kills / 3,
         accepted.len()
     );
     let entries = hall.entries().await;

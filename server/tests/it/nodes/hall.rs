@@ -30,8 +30,19 @@ pub(super) struct Hall {
     database: String,
     nodes: Vec<Node>,
     plant_port: u16,
-    _beside: Vec<Process>,
+    gateway: Option<Process>,
+    plant: Option<Process>,
     client: reqwest::Client,
+}
+
+/// A program that serves the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    Gateway,
+    /// It comes back empty: no lease was made durable.
+    Leases,
+    /// It comes back without what it kept for anybody.
+    Broker,
 }
 
 struct Node {
@@ -121,14 +132,14 @@ impl Hall {
             database,
             nodes,
             plant_port,
-            _beside: Vec::new(),
+            gateway: None,
+            plant: None,
             client,
         };
         let report = format!("127.0.0.1:{plant_port}");
-        let plant = hall.spawn("simulate", "plant", &["--report", &report]);
+        hall.plant = Some(hall.spawn("simulate", "plant", &["--report", &report]));
         wait(plant_port, "/plant", START_BOUND, || hall.logs(), |_| true).await;
-        let gateway = hall.spawn("gateway", "gateway", &["--id", "G1"]);
-        hall._beside = vec![gateway, plant];
+        hall.start_gateway();
         // One after the other: the first brings the schema.
         for idx in [0, 1] {
             hall.start_node(idx);
@@ -176,6 +187,25 @@ impl Hall {
     /// Kills it as SIGKILL does.
     pub(super) fn kill_node(&mut self, idx: usize) {
         self.nodes[idx].process = None;
+    }
+
+    fn start_gateway(&mut self) {
+        self.gateway = Some(self.spawn("gateway", "gateway", &["--id", "G1"]));
+    }
+
+    /// Kills a program that serves the nodes, as SIGKILL does, and starts it again at once.
+    pub(super) async fn strike_beside(&mut self, beside: Beside) {
+        match beside {
+            Beside::Gateway => {
+                self.gateway = None;
+                self.start_gateway();
+            }
+            Beside::Leases => {
+                self.leases.kill();
+                self.leases.start_again().await;
+            }
+            Beside::Broker => self.broker.crash_and_restart().await,
+        }
     }
 
     /// Its process, to be ended by whoever takes it.

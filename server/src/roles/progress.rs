@@ -8,7 +8,7 @@ const TERMINAL_PERIOD: Duration = Duration::from_millis(200);
 /// A log needs fewer.
 const LOG_PERIOD: Duration = Duration::from_secs(10);
 
-pub(super) struct Progress {
+pub(crate) struct Progress {
     terminal: bool,
     started: Instant,
     told: Option<Instant>,
@@ -16,17 +16,17 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { terminal: std::io::stderr().is_terminal(), started: Instant::now(), told: None, dirty: false }
     }
 
     /// Time since the start of the command.
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
     /// Tells how far it is, unless it was told a moment ago.
-    pub(super) fn tell(&mut self, done: u64, of: u64, what: &str) {
+    pub(crate) fn tell(&mut self, done: u64, of: u64, what: &str) {
         let period = if self.terminal { TERMINAL_PERIOD } else { LOG_PERIOD };
         let since = self.told.unwrap_or(self.started);
         if since.elapsed() < period {
@@ -40,7 +40,7 @@ impl Progress {
     }
 
     /// Clears the line that is written over, so that what follows stands alone.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.dirty) {
             self.write("\r\x1b[K");
         }
