@@ -2,6 +2,7 @@
 
 mod drill;
 mod hall;
+mod sleeper;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -34,8 +35,9 @@ fn fold(entries: &[Entry]) -> Book {
     })
 }
 
-/// An order is asked for at both nodes at once, and is one order. It rides, so that it is under way for long. The node that has it is stopped in mid task, then
-/// the other is killed with another one: each time the task goes on at the other, and nothing is done twice.
+/// An order is asked for at both nodes at once, and is one order. It rides, so that it is under way for long. The node
+/// that has it is stopped in mid task, then the other is killed with another one: each time the task goes on at the other,
+/// and nothing is done twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_goes_on_at_the_other_node() {
     let mut hall = Hall::start(2).await;

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernel::ids::{LedgerSequence, NodeId};
 use kernel::wire::ledger::Entry;
@@ -18,8 +18,13 @@ use sqlx::PgPool;
 
 use crate::brokers::Mosquitto;
 use crate::postgres::Postgres;
-use crate::processes::{Process, START_BOUND, free_port, get, state_of, tail, wait};
+use crate::processes::{Process, RIDE_BOUND, START_BOUND, free_port, get, state_of, tail, wait};
 use crate::stores::RedisServer;
+
+/// A lease is held for tens of milliseconds and more.
+const LOOK: Duration = Duration::from_millis(3);
+/// What a process had sent before it was stopped has arrived.
+const SETTLED: Duration = Duration::from_millis(200);
 
 /// The processes of a hall. Nodes are counted from 0, which is A.
 pub(super) struct Hall {
@@ -211,6 +216,51 @@ impl Hall {
     /// Its process, to be ended by whoever takes it.
     pub(super) fn take_node(&mut self, idx: usize) -> Process {
         self.nodes[idx].process.take().unwrap()
+    }
+
+    fn signal_node(&self, idx: usize, signal: &str) {
+        let id = self.nodes[idx].process.as_ref().unwrap().child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    async fn lease_holder(&self, lift: &str) -> Option<String> {
+        let key = format!("agv:lift:control:{{{lift}}}");
+        let held = self.leases.command(&["HGET", &key, "holder"]).await.unwrap();
+        redis::from_redis_value(held).unwrap()
+    }
+
+    /// Stops a node, as SIGSTOP does, in a moment in which it holds a lift's lease.
+    pub(super) async fn freeze_with_lease(&self, idx: usize, lift: &str) {
+        let name = self.node(idx).to_string();
+        let deadline = Instant::now() + RIDE_BOUND;
+        loop {
+            assert!(Instant::now() < deadline, "{name} never holds {lift}\n{}", self.logs());
+            if self.lease_holder(lift).await.as_ref() != Some(&name) {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            self.signal_node(idx, "-STOP");
+            // It may have given it back in the meantime, and its last word may have been on the way.
+            tokio::time::sleep(SETTLED).await;
+            if self.lease_holder(lift).await.as_ref() == Some(&name) {
+                return;
+            }
+            self.thaw_node(idx);
+        }
+    }
+
+    /// Lets a stopped node go on.
+    pub(super) fn thaw_node(&self, idx: usize) {
+        self.signal_node(idx, "-CONT");
+    }
+
+    /// Waits until a lift's lease is this node's.
+    pub(super) async fn lease_passes_to(&self, idx: usize, lift: &str) {
+        let (name, deadline) = (self.node(idx).to_string(), Instant::now() + RIDE_BOUND);
+        while self.lease_holder(lift).await.as_ref() != Some(&name) {
+            assert!(Instant::now() < deadline, "{name} does not get {lift}\n{}", self.logs());
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Asks it to stop, and waits until it has.
