@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 
 use crate::store::address::LedgerUrl;
-use crate::telemetry::{self, LogFormat};
+use crate::telemetry::{self, LogFormat, Occasion};
 use crate::{roles, stop};
 
 /// Said below every help.
@@ -132,7 +132,14 @@ pub enum Role {
 /// # Errors
 /// Why the role could not start, or what ended it.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    telemetry::start(cli.log_format, matches!(&cli.role, Role::Demo(args) if args.drills))?;
+    let occasion = if matches!(&cli.role, Role::Demo(args) if args.drills) {
+        Occasion::Drill
+    } else if matches!(&cli.role, Role::Bench(_)) {
+        Occasion::Bench
+    } else {
+        Occasion::Work
+    };
+    telemetry::start(cli.log_format, occasion)?;
     match cli.role {
         Role::Demo(args) => {
             stop::play(|stop| roles::demo::run(args, stop))?;

@@ -13,6 +13,9 @@ pub const FILTER_VARIABLE: &str = "HOISTWAY_LOG";
 /// broker calls every connection that ends an error; each side of it says the same better.
 const FILTER_DEFAULT: &str = "info,rumqttd=off,rumqttc=warn,sqlx=warn,tower_http=warn";
 
+/// The same for a role that tells figures: they are lost among lines of a machine that is meant to be busy.
+const FILTER_QUIET: &str = "error,rumqttd=off";
+
 /// How a line of the log is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -23,17 +26,29 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts the log; once in a process. Each line of a drill run says that it is one.
+/// Whose log it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// A role at work.
+    Work,
+    /// The demonstration with drills: each line says that it is one.
+    Drill,
+    /// A bench: what went wrong, and nothing else.
+    Bench,
+}
+
+/// Starts the log; once in a process.
 ///
 /// # Errors
 /// The filter cannot be understood, or a log was started before.
-pub fn start(format: LogFormat, drill: bool) -> anyhow::Result<()> {
-    let text = std::env::var(FILTER_VARIABLE).unwrap_or_else(|_| FILTER_DEFAULT.to_owned());
+pub fn start(format: LogFormat, occasion: Occasion) -> anyhow::Result<()> {
+    let default = if occasion == Occasion::Bench { FILTER_QUIET } else { FILTER_DEFAULT };
+    let text = std::env::var(FILTER_VARIABLE).unwrap_or_else(|_| default.to_owned());
     let filter = EnvFilter::try_new(&text).map_err(|error| {
         anyhow::anyhow!("{FILTER_VARIABLE}=`{text}` is no log filter: {error}; try `info`")
     })?;
     let colored = std::io::stderr().is_terminal();
-    let lines = Lines { drill: drill.then_some(format) };
+    let lines = Lines { drill: (occasion == Occasion::Drill).then_some(format) };
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).with_ansi(colored);
     let started = match format {
         LogFormat::Plain => log.try_init(),

@@ -48,3 +48,26 @@ async fn orders_are_measured_beside_bare_commits_on_either_database() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what it wrote is removed");
 }
+
+#[test]
+fn commands_are_measured_beside_bare_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_hoistway"))
+        .args(["bench", "command", "--count", "10", "--lifts", "1,3", "--data"])
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let why = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{why}");
+    let lines: Vec<&str> = said.lines().collect();
+    let [write, commit, one, three] = lines[..] else { panic!("four lines are told: {why}") };
+    assert!(write.starts_with("bare Modbus write "), "{why}");
+    assert!(commit.starts_with("bare insert and commit "), "{why}");
+    for (line, lifts, commands) in [(one, 1, 10), (three, 3, 15)] {
+        assert!(line.starts_with(&format!("command,   {lifts} on a node     p50 ")), "{why}");
+        assert!(line.ends_with(&format!(" × the bare write; {commands} commands")), "{why}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what it wrote is removed");
+}

@@ -11,7 +11,7 @@ use kernel::time::Millis;
 use redis::aio::MultiplexedConnection;
 use tokio_util::sync::CancellationToken;
 
-use super::say;
+use super::{percentile, say, shown};
 use crate::lease::{ANSWER_MAX, LeaseStore, RedisUrl};
 
 pub(super) const HELP: &str = "\
@@ -92,7 +92,7 @@ async fn uncontended(store: &LeaseStore, bare: &mut MultiplexedConnection, pairs
             theirs.push(began.elapsed());
         }
     }
-    let (ours, theirs) = (median(ours), median(theirs));
+    let (ours, theirs) = (percentile(&mut ours, 50), percentile(&mut theirs, 50));
     let times = ours.as_secs_f64() / theirs.as_secs_f64();
     say(&format!(
         "uncontended acquire and release   p50 {}, {times:.2} × the bare pair ({})\n",
@@ -122,7 +122,7 @@ async fn contended(
         grants.push(turn.len());
         waits.append(&mut turn);
     }
-    let (round_trip, hand_over) = (median(round_trips?), median(waits));
+    let (round_trip, hand_over) = (percentile(&mut round_trips?, 50), percentile(&mut waits, 50));
     let rate = f64::from(hand_overs) / began.elapsed().as_secs_f64();
     say(&format!(
         "hand-over, {waiters:>2} waiters             p50 {}, {:.1} × a bare round trip ({}); Jain {:.4}; {rate:.0} a second, none lost of {hand_overs}\n",
@@ -197,21 +197,12 @@ async fn watch(hall: &Hall, bare: &mut MultiplexedConnection) -> anyhow::Result<
     Ok(trips)
 }
 
-fn median(mut spans: Vec<Duration>) -> Duration {
-    spans.sort_unstable();
-    spans.get(spans.len() / 2).copied().unwrap_or_default()
-}
-
 /// 1 when all got the same, 1/n when one got everything.
 fn jain(counts: &[usize]) -> f64 {
     let counts: Vec<f64> = counts.iter().map(|it| u32::try_from(*it).map_or(f64::MAX, f64::from)).collect();
     let (sum, squares): (f64, f64) = (counts.iter().sum(), counts.iter().map(|it| it * it).sum());
     let n = u32::try_from(counts.len()).map_or(f64::MAX, f64::from);
     sum * sum / (n * squares)
-}
-
-fn shown(span: Duration) -> String {
-    format!("{:.3} ms", span.as_secs_f64() * 1000.0)
 }
 
 fn lift(name: &str) -> anyhow::Result<LiftId> {
@@ -231,6 +222,5 @@ mod tests {
         for (counts, expected) in [(vec![5, 5, 5], 1.0), (vec![9, 0, 0], 1.0 / 3.0), (vec![1, 3], 0.8)] {
             assert!((jain(&counts) - expected).abs() < 1e-9, "{counts:?}");
         }
-        assert_eq!(median([3, 1, 2].map(Duration::from_secs).to_vec()), Duration::from_secs(2));
     }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use kernel::timing::PEER_LOST_AFTER;
 use tokio_util::sync::CancellationToken;
 
 use super::house::House;
-use super::{say, takeover};
+use super::{percentile, say, takeover};
 use crate::journal::{Journal, Runs};
 use crate::roles::progress::Progress;
 use crate::store::Database;
@@ -86,9 +87,17 @@ async fn measure(args: &Args, own: &Path) -> anyhow::Result<()> {
     }
     if args.kills > 0 {
         let mut progress = Progress::new();
-        let took = takeover::measure(&house, &ledger, own, args.kills, &mut progress).await?;
+        let mut took = takeover::measure(&house, &ledger, own, args.kills, &mut progress).await?;
         progress.clear();
-        say(&format!("{kind}: {took}\n"))?;
+        let (median, worst) =
+            (percentile(&mut took, 50).as_secs_f64(), percentile(&mut took, 100).as_secs_f64());
+        let silence = Duration::from_millis(PEER_LOST_AFTER.0).as_secs_f64();
+        let times = median / silence;
+        say(&format!(
+            "{kind}: takeover, {} kills   median {median:.2} s, worst {worst:.2} s, {times:.2} × the silence of {silence:.0} s \
+             that makes a node lost\n",
+            took.len()
+        ))?;
     }
     house.end().await?;
     writer.await.context("the ledger's writer ended badly")?;
@@ -96,8 +105,8 @@ async fn measure(args: &Args, own: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The yardstick: one row, one commit, one after the other, on a table of its own.
-async fn bare_commits(database: &Database) -> anyhow::Result<f64> {
+/// The yardstick: one row, one commit, one after the other, on a table of its own; so many a second.
+pub(super) async fn bare_commits(database: &Database) -> anyhow::Result<f64> {
     const MAKE: &str = "CREATE TABLE IF NOT EXISTS bench_bare (n BIGINT PRIMARY KEY, text TEXT NOT NULL)";
     const INSERT: &str = "INSERT INTO bench_bare (n, text) VALUES ($1, $2)";
     const DROP: &str = "DROP TABLE bench_bare";

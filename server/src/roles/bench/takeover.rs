@@ -1,6 +1,5 @@
 //! How soon a node's tasks are another's after it was killed. The node that is killed is a process of its own.
 
-use std::fmt;
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
@@ -8,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use kernel::ids::NodeId;
-use kernel::timing::PEER_LOST_AFTER;
 use kernel::wire::view::{Activity, NodeStanding, PeerView, TaskView};
 use tokio::process::{Child, Command};
 
@@ -30,21 +28,8 @@ const SPREAD: Duration = Duration::from_secs(1);
 /// A takeover is over long before: the promise is 10 s.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// How long each takeover took, the shortest first.
-pub(super) struct Takeovers(Vec<Duration>);
-
-impl fmt::Display for Takeovers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = |it: Option<&Duration>| it.copied().unwrap_or_default().as_secs_f64();
-        let (median, worst) = (seconds(self.0.get(self.0.len() / 2)), seconds(self.0.last()));
-        let silence = Duration::from_millis(PEER_LOST_AFTER.0).as_secs_f64();
-        let times = median / silence;
-        write!(f, "takeover, {} kills   median {median:.2} s, worst {worst:.2} s, ", self.0.len())?;
-        write!(f, "{times:.2} × the silence of {silence:.0} s that makes a node lost")
-    }
-}
-
-/// Raises the plant, then starts node B beside the house's A and kills it at work, so many times.
+/// Raises the plant, then starts node B beside the house's A and kills it at work, so many times. Gives how long each
+/// takeover took.
 ///
 /// # Errors
 /// The node does not start, an order is refused, or a takeover is not over within a minute.
@@ -54,7 +39,7 @@ pub(super) async fn measure(
     own: &Path,
     kills: u32,
     progress: &mut Progress,
-) -> anyhow::Result<Takeovers> {
+) -> anyhow::Result<Vec<Duration>> {
     let site = own.join("site.toml");
     std::fs::write(&site, site::BENCH).with_context(|| format!("cannot write {}", site.display()))?;
     let vehicles = house.raise_plant(own).await?;
@@ -77,8 +62,7 @@ pub(super) async fn measure(
         progress.tell(u64::from(nth) + 1, u64::from(kills), "kills");
     }
     vehicles.end().await?;
-    took.sort();
-    Ok(Takeovers(took))
+    Ok(took)
 }
 
 /// Whether this run of the node takes part.
