@@ -80,6 +80,7 @@ pub(crate) fn task(id: &str) -> TaskView {
         to: StationId::try_new("B1").unwrap(),
         priority: 5,
         state: TaskState::Created,
+        withdrawal_asked: false,
         knowledge: Knowledge::Confirmed,
         activity: Activity::WaitsForVehicle,
         vehicle: None,

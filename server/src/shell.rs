@@ -8,9 +8,9 @@ pub mod gateway;
 
 use std::time::Duration;
 
-use kernel::control::{Accepted, Event};
+use kernel::control::{Accepted, Event, TakenBack};
 use kernel::drill::{Drill, DrillEnd};
-use kernel::ids::{DrillId, OrderId, TaskId};
+use kernel::ids::{DrillId, OrderId};
 use kernel::wire::rest::{OrderRefusal, PlaceOrder, WithdrawalRefusal};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
@@ -41,8 +41,8 @@ pub enum ControlRequest {
     WithdrawOrder {
         /// Which.
         order: OrderId,
-        /// Answered once the withdrawal is durable, or refused. Nobody may listen any more.
-        reply: oneshot::Sender<Result<TaskId, WithdrawalRefusal>>,
+        /// Answered once the withdrawal, or the wish for it, is durable, or refused. Nobody may listen any more.
+        reply: oneshot::Sender<Result<TakenBack, WithdrawalRefusal>>,
     },
     /// Something is to be recorded of drills. What came of it is shown.
     Drill(DrillNote),
@@ -128,7 +128,7 @@ impl ControlHandle {
     pub async fn withdraw_order(
         &self,
         order: OrderId,
-    ) -> Result<Result<TaskId, WithdrawalRefusal>, ControlUnavailable> {
+    ) -> Result<Result<TakenBack, WithdrawalRefusal>, ControlUnavailable> {
         let (reply, answer) = oneshot::channel();
         self.send(ControlRequest::WithdrawOrder { order, reply })?;
         match tokio::time::timeout(CONTROL_ANSWER_DEADLINE, answer).await {

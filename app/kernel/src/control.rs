@@ -51,7 +51,7 @@ use self::tasks::Delivery;
 use self::voice::Voice;
 use self::withdraw::Withdrawal;
 
-pub use self::api::{Accepted, BatchId, Effect, Event, RequestId};
+pub use self::api::{Accepted, BatchId, Effect, Event, RequestId, TakenBack};
 pub use self::book::{Book, ENDED_TASKS_MAX, KeyUse, LinkBook, SessionBook, TaskBook};
 pub use self::drills::ENDED_DRILLS_MAX;
 pub use self::nodes::{NodeBook, NodeEnd};

@@ -27,8 +27,8 @@ pub enum Row {
     Key(String),
     /// Generation of the claim on a task.
     Claim(TaskId),
-    /// How often a task was told on: its commands, its places before lifts, and its end. Who takes it back rests on
-    /// knowing all of them.
+    /// How often a task was told on: its commands, its places before lifts, the wish to take it back, and its end. Who
+    /// takes it back rests on knowing all of them, and so does its next command.
     Step(TaskId),
     /// How often a vehicle was chosen for a task.
     Vehicle(VehicleId),
@@ -141,7 +141,9 @@ fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
             (Row::Lift(lift.clone()), Step::To(generation.0))
         }
         Record::CommandIssued { command } => (Row::Step(command.task.clone()?), Step::Next),
-        Record::SessionRequested { task, .. } => (Row::Step(task.clone()), Step::Next),
+        Record::SessionRequested { task, .. } | Record::WithdrawalAsked { task } => {
+            (Row::Step(task.clone()), Step::Next)
+        }
         Record::TaskChanged {
             task,
             event:

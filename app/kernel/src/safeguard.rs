@@ -60,6 +60,8 @@ pub enum Safeguard {
     OneSession,
     /// Control: a ride without a living task leaves the line, and gives its lift back (B7).
     LivingTask,
+    /// Control: a task that is to be taken back after its ride is told nothing more (B7).
+    AskedWithdrawal,
     /// Control: a link is opened only when vehicle and ledger agree (C10).
     Reconciliation,
     /// Control: a heartbeat brings what a lost result would have said (C8).
@@ -76,7 +78,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -104,6 +106,7 @@ impl Safeguard {
         Self::TwoChannels,
         Self::OneSession,
         Self::LivingTask,
+        Self::AskedWithdrawal,
         Self::Reconciliation,
         Self::HeartbeatResults,
         Self::ConditionalWrites,
@@ -140,6 +143,7 @@ impl Safeguard {
             Self::TwoChannels => "two-channels",
             Self::OneSession => "one-session",
             Self::LivingTask => "living-task",
+            Self::AskedWithdrawal => "asked-withdrawal",
             Self::Reconciliation => "reconciliation",
             Self::HeartbeatResults => "heartbeat-results",
             Self::ConditionalWrites => "conditional-writes",

@@ -111,8 +111,14 @@ fn cells(screen: Screen, task: TaskView) -> impl IntoView {
     }
 }
 
-/// What goes on, in words. Why it waits or failed comes before what it would do.
+/// What goes on, in words, and what is to follow.
 fn what_goes_on(screen: Screen, task: &TaskView) -> String {
+    let now = goes_on(screen, task);
+    if task.withdrawal_asked { format!("{now} · {}", screen.locale.get().withdrawal_asked()) } else { now }
+}
+
+/// Why it waits or failed comes before what it would do.
+fn goes_on(screen: Screen, task: &TaskView) -> String {
     let locale = screen.locale.get();
     match &task.state {
         TaskState::Suspended { cause: SuspendCause::Link, .. } if task.knowledge == Knowledge::Assumed => {

@@ -103,6 +103,8 @@ texts! {
     no_tasks_hint: "WMS 通过 REST 下单,例如:", "A WMS places orders over REST, for example:";
     no_stations: "本场地没有可下单的站点。", "This site has no two stations to carry between.";
     silent_as_expected: "预期静默,计时冻结", "silent as expected, timers frozen";
+    withdrawal_asked: "已请求撤回,小车出梯后撤回",
+        "withdrawal asked; it is taken back when the vehicle is out of the lift";
     no_vehicle: "未派车", "unassigned";
     not_live: "以下为页面生成时的状态,尚未实时更新。", "This is the state when the page was made; it is not live yet.";
     data_stopped: "数据已停止", "Data stopped";

@@ -12,7 +12,7 @@ mod withdrawals;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kernel::control::{Control, RequestId};
+use kernel::control::{Control, RequestId, TakenBack};
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{CommandId, GatewayId, LiftId, NodeId, OrderId, VehicleId};
 use kernel::lease::{FencingToken, LeaseRequest};
@@ -22,6 +22,7 @@ use kernel::time::Mono;
 use kernel::wire::gateway::{Arbitration, ControlBeat, LiftCommand, Outcome};
 use kernel::wire::ledger::Entry;
 use kernel::wire::live::Change;
+use kernel::wire::rest::WithdrawalRefusal;
 use kernel::wire::vehicle::VehicleCommand;
 
 use crate::fault::FaultKind;
@@ -76,7 +77,8 @@ pub enum Checker {
     OneOwner,
     /// A movement that nobody commanded is told, where nothing else is wrong (A16).
     ForeignTold,
-    /// What is withdrawn moves no load, stands in no line, was asked for, and is told once as it is (B7).
+    /// What is withdrawn moves no load, stands in no line, was asked for, and is told once as it is; what is to be
+    /// withdrawn after a ride gets no further command (B7).
     WithdrawnIsOver,
 }
 
@@ -325,12 +327,12 @@ impl Checkers {
         self.withdrawals.asked(order);
     }
 
-    /// A node answered a withdrawal; `told` is the order, and whether it is withdrawn, if that is the last word on it.
+    /// A node answered a withdrawal; `told` is the order and the answer, if that is the last word on it.
     pub(crate) fn withdrawal_answered(
         &mut self,
         now: Mono,
         request: RequestId,
-        told: Option<(&OrderId, bool)>,
+        told: Option<(&OrderId, &Result<TakenBack, WithdrawalRefusal>)>,
     ) {
         let found = self.withdrawals.answered(request, told);
         self.report_all(now, found.map(|detail| (Checker::WithdrawnIsOver, detail)));

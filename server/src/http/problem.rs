@@ -115,8 +115,6 @@ codes! {
     OrderOver = "order_over", CONFLICT, "The order is over";
     /// Its load may be aboard.
     LoadOnItsWay = "load_on_its_way", CONFLICT, "The load is on its way";
-    /// Its vehicle is in a lift.
-    OrderRides = "order_rides", CONFLICT, "The vehicle of the order is in a lift";
     /// As many open orders as are kept.
     TooManyOrders = "too_many_orders", TOO_MANY_REQUESTS, "Too many orders are open";
     /// As many drills as are conducted.

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::Context;
-use kernel::control::{Control, Effect, Event, NodeConfig, RequestId};
-use kernel::ids::{LedgerSequence, LiftId, NodeId, TaskId};
+use kernel::control::{Control, Effect, Event, NodeConfig, RequestId, TakenBack};
+use kernel::ids::{LedgerSequence, LiftId, NodeId};
 use kernel::lease::{CallRequest, FencingToken, LeaseNonce, SettledCall};
 use kernel::plant::Plant;
 use kernel::time::Mono;
@@ -81,7 +81,7 @@ enum Over {
     Superseded,
 }
 
-type Withdrawn = oneshot::Sender<Result<TaskId, kernel::wire::rest::WithdrawalRefusal>>;
+type Withdrawn = oneshot::Sender<Result<TakenBack, kernel::wire::rest::WithdrawalRefusal>>;
 
 struct Running {
     machine: Control,

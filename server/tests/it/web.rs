@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use kernel::alarm::{AlarmKind, Subject};
-use kernel::control::Accepted;
+use kernel::control::{Accepted, TakenBack};
 use kernel::ids::{AlarmId, Generation};
 use kernel::ids::{
     FloorId, GatewayId, LiftId, NodeId, OrderId, PointId, SiteId, StationId, TaskId, VehicleId,
@@ -49,6 +49,8 @@ pub(crate) enum Control {
     Keeps(WithdrawalRefusal),
     /// Says that it is taken back, and shows it as it was.
     ShowsLate,
+    /// Says that it is taken back after the ride.
+    Rides,
     /// Takes requests and never answers.
     Hangs,
     /// Takes no request.
@@ -130,21 +132,21 @@ async fn answer(
     match control {
         Control::Ended => return,
         Control::Deaf => return std::future::pending().await,
-        Control::Accepts | Control::Refuses(_) | Control::Keeps(_) | Control::ShowsLate | Control::Hangs => {}
+        Control::Accepts
+        | Control::Refuses(_)
+        | Control::Keeps(_)
+        | Control::ShowsLate
+        | Control::Rides
+        | Control::Hangs => {}
     }
     let (mut held, mut kept) = (Vec::new(), Vec::new());
     while let Some(request) = requests.recv().await {
         let (order, idempotency_key, fingerprint, reply) = match (request, &control) {
-            (ControlRequest::WithdrawOrder { reply, .. }, Control::Keeps(refusal)) => {
-                drop(reply.send(Err(refusal.clone())));
-                continue;
-            }
-            (ControlRequest::WithdrawOrder { reply, .. }, Control::ShowsLate) => {
-                drop(reply.send(Ok(task_id(1))));
-                continue;
-            }
-            (ControlRequest::WithdrawOrder { reply, .. }, _) => {
-                kept.push(reply);
+            (ControlRequest::WithdrawOrder { reply, .. }, control) => {
+                match taken_back(control) {
+                    Some(answer) => drop(reply.send(answer)),
+                    None => kept.push(reply),
+                }
                 continue;
             }
             (ControlRequest::Drill(_), _) => continue,
@@ -158,10 +160,22 @@ async fn answer(
                 let decided = accept(&hub, &mut stored.lock().unwrap(), order, idempotency_key, fingerprint);
                 drop(reply.send(decided));
             }
-            Control::Keeps(_) | Control::ShowsLate | Control::Hangs | Control::Deaf | Control::Ended => {
-                held.push(reply)
-            }
+            Control::Keeps(_)
+            | Control::ShowsLate
+            | Control::Rides
+            | Control::Hangs
+            | Control::Deaf
+            | Control::Ended => held.push(reply),
         }
+    }
+}
+
+fn taken_back(control: &Control) -> Option<Result<TakenBack, WithdrawalRefusal>> {
+    match control {
+        Control::Keeps(refusal) => Some(Err(refusal.clone())),
+        Control::ShowsLate => Some(Ok(TakenBack::Withdrawn(task_id(1)))),
+        Control::Rides => Some(Ok(TakenBack::Asked(task_id(1)))),
+        Control::Accepts | Control::Refuses(_) | Control::Hangs | Control::Deaf | Control::Ended => None,
     }
 }
 
@@ -209,7 +223,14 @@ fn order_view(order: &PlaceOrder, id: OrderId, task: TaskId) -> OrderView {
         deadline: order.deadline,
         reference: order.reference.clone(),
     };
-    OrderView { order, task, state: TaskState::Created, placed_at: at(0), ended_at: None }
+    OrderView {
+        order,
+        task,
+        state: TaskState::Created,
+        withdrawal_asked: false,
+        placed_at: at(0),
+        ended_at: None,
+    }
 }
 
 pub(crate) fn nth_order(n: usize, state: TaskState) -> OrderView {
@@ -229,6 +250,7 @@ pub(crate) fn nth_task(n: usize, state: TaskState) -> TaskView {
         to: station("A11"),
         priority: 5,
         state,
+        withdrawal_asked: false,
         knowledge: Knowledge::Confirmed,
         activity: Activity::WaitsForVehicle,
         vehicle: None,

@@ -177,12 +177,12 @@ pub enum Effect {
         /// The order and its task, or why not.
         answer: Result<Accepted, OrderRefusal>,
     },
-    /// Answer a withdrawal: with the task that is withdrawn, or why it is not.
+    /// Answer a withdrawal.
     AnswerWithdrawal {
         /// Which.
         request: RequestId,
-        /// What came of it.
-        answer: Result<TaskId, WithdrawalRefusal>,
+        /// What came of it, or why nothing is taken back.
+        answer: Result<TakenBack, WithdrawalRefusal>,
     },
     /// Ask the lease store for a lift.
     AcquireLease {
@@ -247,4 +247,13 @@ pub struct Accepted {
     pub task: TaskId,
     /// It was accepted before, under the same key and body.
     pub repeated: bool,
+}
+
+/// What came of a withdrawal. The ledger has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TakenBack {
+    /// This task is withdrawn.
+    Withdrawn(TaskId),
+    /// The vehicle of this task rides a lift to the load: it is withdrawn when that is out.
+    Asked(TaskId),
 }

@@ -113,6 +113,7 @@ impl Book {
             }
             Record::CommandIssued { command } => self.issue(entry, command),
             Record::TaskChanged { task, event } => self.change(entry, task, event),
+            Record::WithdrawalAsked { task } => self.ask_withdrawal(task),
             Record::LinkOpened { vehicle, generation } => {
                 let link = self.links.entry(vehicle.clone()).or_default();
                 link.generation = *generation;
@@ -203,6 +204,7 @@ impl Book {
             done: None,
             steps: 0,
             picked: false,
+            withdrawal_asked: false,
             placed: entry.sequence,
             placed_at: entry.at,
             since: entry.at,
@@ -254,6 +256,7 @@ impl Book {
         let mut touched = vec![Touched::Task(id.clone())];
         touched.extend(task.vehicle.clone().map(Touched::Vehicle));
         if task.state.is_terminal() {
+            task.withdrawal_asked = false;
             task.ended_at = Some(entry.at);
             touched.push(Touched::Nodes);
             self.open.remove(id);
@@ -264,6 +267,13 @@ impl Book {
             self.forget();
         }
         Ok(touched)
+    }
+
+    fn ask_withdrawal(&mut self, id: &TaskId) -> Result<Vec<Touched>, String> {
+        if !self.open.contains(id) {
+            return Err(format!("there is no open task {id} to take back"));
+        }
+        self.with_task(id, |book| book.withdrawal_asked = true)
     }
 
     fn request_session(

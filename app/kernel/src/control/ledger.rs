@@ -52,6 +52,7 @@ impl Control {
             Record::TaskChanged { task, event: TaskEvent::Withdrawn { .. } } => {
                 rows.extend([Row::Claim(task.clone()), Row::Step(task.clone())]);
             }
+            Record::WithdrawalAsked { task } => rows.extend([Row::Step(task.clone())]),
             Record::TaskClaimed { task, .. }
             | Record::TaskChanged { task, .. }
             | Record::SessionRequested { task, .. }
@@ -61,6 +62,8 @@ impl Control {
             }
             Record::CommandIssued { command } => {
                 rows.extend(command.task.clone().map(Row::Claim));
+                // Somebody may have asked for its withdrawal meanwhile.
+                rows.extend(command.task.clone().map(Row::Step));
                 // Openings of the link and commands count in one sequence.
                 rows.insert(Row::Link(command.vehicle.clone()));
             }
@@ -121,6 +124,7 @@ impl Control {
                 | Record::TaskClaimed { .. }
                 | Record::VehicleAssigned { .. }
                 | Record::CommandIssued { .. }
+                | Record::WithdrawalAsked { .. }
                 | Record::LinkOpened { .. }
                 | Record::SessionRequested { .. }
                 | Record::SessionChanged { .. }
@@ -216,6 +220,7 @@ impl Control {
             | Record::OrderPlaced { .. }
             | Record::TaskClaimed { .. }
             | Record::VehicleAssigned { .. }
+            | Record::WithdrawalAsked { .. }
             | Record::SessionRequested { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }

@@ -87,6 +87,7 @@ impl Control {
             order: task.order.clone(),
             task: id.clone(),
             state: task.state.clone(),
+            withdrawal_asked: task.withdrawal_asked,
             placed_at: task.placed_at,
             ended_at: task.ended_at,
         };
@@ -97,6 +98,7 @@ impl Control {
             to: task.order.to.clone(),
             priority: task.order.priority,
             state: task.state.clone(),
+            withdrawal_asked: task.withdrawal_asked,
             knowledge: self.knowledge(task, now),
             activity: self.activity(id, task),
             vehicle: task.vehicle.clone(),

@@ -2,6 +2,7 @@
 
 mod acts;
 mod alarms;
+mod asked;
 mod calls;
 mod cut_off;
 mod deliveries;
@@ -87,7 +88,7 @@ struct Bench {
     asked: VecDeque<(LeaseNonce, Mono)>,
     answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
     requests: u64,
-    withdrawn: BTreeMap<RequestId, Result<TaskId, WithdrawalRefusal>>,
+    withdrawn: BTreeMap<RequestId, Result<TakenBack, WithdrawalRefusal>>,
     tasks: BTreeMap<TaskId, TaskView>,
     vehicles: BTreeMap<VehicleId, VehicleView>,
     lifts: BTreeMap<LiftId, LiftView>,

@@ -1,9 +1,10 @@
 //! Orders that are taken back.
 //!
 //! At once as long as its load stands where it stood: a vehicle that is on its way to it finishes what it was told and is
-//! free then, and its place before a lift goes to the next. Not during a ride, which needs a living task to its end. Not
-//! any more once a command has left that ends in taking the load up: a vehicle cannot be called back, so where the load
-//! is would be unknown.
+//! free then, and its place before a lift goes to the next. During a ride, which needs a living task to its end, the
+//! wish alone is recorded: whoever has the task withdraws it when the vehicle is out, before anything else. Not any
+//! more once a command has left that ends in taking the load up: a vehicle cannot be called back, so where the load is
+//! would be unknown.
 
 use crate::ids::{OrderId, TaskId};
 use crate::safeguard::Safeguard;
@@ -16,7 +17,7 @@ use crate::wire::vehicle::{Instruction, Operation};
 
 use super::book::TaskBook;
 use super::nodes::Leaving;
-use super::{Control, Effect, Lock, RequestId};
+use super::{Control, Effect, Lock, RequestId, TakenBack};
 
 /// A withdrawal is tried so long, past what is in flight about its task: less than a request waits.
 const WITHDRAWAL_MAX: Millis = Millis::seconds(5);
@@ -37,6 +38,10 @@ pub(super) struct Withdrawal {
 enum Stands {
     Withdrawn,
     Withdrawable,
+    /// Its vehicle is in a lift, or was told to enter; the load is not aboard.
+    Rides,
+    /// So it was when its withdrawal was asked for.
+    Asked,
 }
 
 impl Control {
@@ -47,43 +52,53 @@ impl Control {
     /// Proposes each until the ledger has it, it is refused, or its time is over.
     pub(super) fn drive_withdrawals(&mut self, now: Now) {
         for withdrawal in std::mem::take(&mut self.withdrawals) {
-            let task = self.book.tasks.iter().find(|(_, it)| it.order.id == withdrawal.order);
-            let (task, stands) = (task.map(|(id, _)| id.clone()), task.map(|(_, it)| stands(it)));
-            let waited = now.mono.since(withdrawal.since);
-            let unavailable = |text: &str| Err(WithdrawalRefusal::LedgerUnavailable(text.to_owned()));
-            let answer = match (task, stands) {
-                // Another node may have accepted it a moment ago.
-                (None, _) | (_, None) if waited < FOLLOWED_BY => {
-                    self.withdrawals.push(withdrawal);
-                    continue;
+            match self.drive_withdrawal(&withdrawal, now) {
+                Some(answer) => {
+                    let request = withdrawal.request;
+                    self.effects.push_back(Effect::AnswerWithdrawal { request, answer });
                 }
-                (None, _) | (_, None) => Err(WithdrawalRefusal::Unknown(withdrawal.order)),
-                (Some(task), Some(Ok(Stands::Withdrawn))) => Ok(task),
-                (_, Some(Err(refusal))) => Err(refusal),
-                (_, Some(Ok(Stands::Withdrawable))) if self.leaving != Leaving::No || self.run == 0 => {
-                    unavailable("this node is starting or stopping; ask again, or another one")
-                }
-                // While its commit is under way nobody can say that it is not stored.
-                (Some(task), Some(Ok(Stands::Withdrawable)))
-                    if waited >= WITHDRAWAL_MAX && !self.is_locked(&Lock::Task(task.clone())) =>
-                {
-                    unavailable("it did not take the withdrawal; try again")
-                }
-                (Some(task), Some(Ok(Stands::Withdrawable))) => {
-                    self.propose_withdrawal(&task, now);
-                    self.withdrawals.push(withdrawal);
-                    continue;
-                }
-            };
-            self.answer_withdrawal(withdrawal.request, answer);
+                None => self.withdrawals.push(withdrawal),
+            }
         }
+    }
+
+    /// The answer, if it is known.
+    fn drive_withdrawal(
+        &mut self,
+        withdrawal: &Withdrawal,
+        now: Now,
+    ) -> Option<Result<TakenBack, WithdrawalRefusal>> {
+        let waited = now.mono.since(withdrawal.since);
+        let Some((id, task)) = self.book.tasks.iter().find(|(_, it)| it.order.id == withdrawal.order) else {
+            // Another node may have accepted it a moment ago.
+            let unknown = WithdrawalRefusal::Unknown(withdrawal.order.clone());
+            return (waited >= FOLLOWED_BY).then_some(Err(unknown));
+        };
+        let id = id.clone();
+        let records = match stands(task) {
+            Err(refusal) => return Some(Err(refusal)),
+            Ok(Stands::Withdrawn) => return Some(Ok(TakenBack::Withdrawn(id))),
+            Ok(Stands::Asked) => return Some(Ok(TakenBack::Asked(id))),
+            Ok(Stands::Withdrawable) => self.withdrawal_records(&id, task),
+            Ok(Stands::Rides) => vec![Record::WithdrawalAsked { task: id.clone() }],
+        };
+        let unavailable = |text: &str| Some(Err(WithdrawalRefusal::LedgerUnavailable(text.to_owned())));
+        if self.leaving != Leaving::No || self.run == 0 {
+            return unavailable("this node is starting or stopping; ask again, or another one");
+        }
+        let lock = Lock::Task(id);
+        // While its commit is under way nobody can say that it is not stored.
+        if waited >= WITHDRAWAL_MAX && !self.is_locked(&lock) {
+            return unavailable("it did not take the withdrawal; try again");
+        }
+        self.propose(now, vec![lock], records);
+        None
     }
 
     /// The claim rises with it, so that whatever its node proposes of the task from now on is refused; and it rests on
     /// every command and every place in a line of the task, so that it is refused itself if there is one that this node has
     /// not heard of.
-    fn propose_withdrawal(&mut self, id: &TaskId, now: Now) {
-        let Some(task) = self.book.tasks.get(id) else { return };
+    pub(super) fn withdrawal_records(&self, id: &TaskId, task: &TaskBook) -> Vec<Record> {
         let mut records = vec![Record::TaskClaimed { task: id.clone(), generation: task.claim.next() }];
         let leaves = self.safeguards.holds(Safeguard::LivingTask);
         let queued = self.book.session_for(id).filter(|it| leaves && !it.holds_lift());
@@ -95,11 +110,7 @@ impl Control {
         }));
         let event = TaskEvent::Withdrawn { reason: REASON.to_owned() };
         records.push(Record::TaskChanged { task: id.clone(), event });
-        self.propose(now, vec![Lock::Task(id.clone())], records);
-    }
-
-    fn answer_withdrawal(&mut self, request: RequestId, answer: Result<TaskId, WithdrawalRefusal>) {
-        self.effects.push_back(Effect::AnswerWithdrawal { request, answer });
+        records
     }
 }
 
@@ -124,7 +135,8 @@ fn stands(task: &TaskBook) -> Result<Stands, WithdrawalRefusal> {
             match task.under_way().map(|it| &it.instruction) {
                 _ if task.picked => Err(WithdrawalRefusal::LoadOnItsWay(order())),
                 Some(it) if takes_up(it) => Err(WithdrawalRefusal::LoadOnItsWay(order())),
-                Some(Instruction::Ride { .. }) => Err(WithdrawalRefusal::Riding(order())),
+                _ if task.withdrawal_asked => Ok(Stands::Asked),
+                Some(Instruction::Ride { .. }) => Ok(Stands::Rides),
                 Some(Instruction::Drive { .. } | Instruction::OpenLink) | None => Ok(Stands::Withdrawable),
             }
         }

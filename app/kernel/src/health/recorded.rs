@@ -63,6 +63,7 @@ impl<Z: TimeZone> Health<Z> {
             | Record::TaskClaimed { .. }
             | Record::VehicleAssigned { .. }
             | Record::CommandIssued { .. }
+            | Record::WithdrawalAsked { .. }
             | Record::TaskChanged { .. }
             | Record::LinkOpened { .. }
             | Record::DifferenceFound { .. }

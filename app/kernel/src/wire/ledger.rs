@@ -94,6 +94,12 @@ pub enum Record {
         /// What happened to it.
         event: TaskEvent,
     },
+    /// A task is to be taken back, and its vehicle rides a lift to the load: it is withdrawn when that is out, before
+    /// anything else of it leaves.
+    WithdrawalAsked {
+        /// Which.
+        task: TaskId,
+    },
     /// A vehicle's link was opened after reconciliation.
     LinkOpened {
         /// Whose.

@@ -106,9 +106,6 @@ pub enum WithdrawalRefusal {
     /// Its load is aboard, or its vehicle was told to take it up, and nobody can say that it has not.
     #[error("the load of order {0} is aboard, or its vehicle is about to take it up")]
     LoadOnItsWay(OrderId),
-    /// Its vehicle is in a lift, or was told to enter.
-    #[error("the vehicle of order {0} rides to the load; it can be withdrawn when it is out of the lift")]
-    Riding(OrderId),
     /// The ledger cannot be written.
     #[error("the ledger cannot be written: {0}")]
     LedgerUnavailable(String),

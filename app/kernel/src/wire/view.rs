@@ -68,6 +68,8 @@ pub struct OrderView {
     pub task: TaskId,
     /// Where the task stands.
     pub state: TaskState,
+    /// It is to be taken back, and is when its vehicle is out of the lift.
+    pub withdrawal_asked: bool,
     /// When it was accepted.
     pub placed_at: DateTime<Utc>,
     /// When the task ended.
@@ -91,6 +93,8 @@ pub struct TaskView {
     pub priority: u8,
     /// Where it stands.
     pub state: TaskState,
+    /// It is to be taken back, and is when its vehicle is out of the lift.
+    pub withdrawal_asked: bool,
     /// How sure that is.
     pub knowledge: Knowledge,
     /// What goes on.

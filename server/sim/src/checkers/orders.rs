@@ -66,6 +66,7 @@ impl LineWatch {
             | Record::CommandIssued { .. }
             | Record::TaskChanged { .. }
             | Record::LinkOpened { .. }
+            | Record::WithdrawalAsked { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }

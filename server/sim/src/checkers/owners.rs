@@ -60,6 +60,7 @@ impl OwnerWatch {
             | Record::NodeStopped { .. }
             | Record::NodeLost { .. }
             | Record::LinkOpened { .. }
+            | Record::WithdrawalAsked { .. }
             | Record::SessionRequested { .. }
             | Record::SessionChanged { .. }
             | Record::AlarmRaised { .. }

@@ -122,14 +122,26 @@ fn what_is_withdrawn_and_not_over_is_found() {
         let event = TaskEvent::Withdrawn { reason: "a test".to_owned() };
         it.recorded(&entry(2, Record::TaskChanged { task: fixture::task("T-1"), event }))
     };
-    let told: Turn = |it| it.answered(RequestId(1), Some((&order(), true)));
-    let refused: Turn = |it| it.answered(RequestId(2), Some((&order(), false)));
+    let told: Turn =
+        |it| it.answered(RequestId(1), Some((&order(), &Ok(TakenBack::Withdrawn(fixture::task("T-1"))))));
+    let promised: Turn =
+        |it| it.answered(RequestId(3), Some((&order(), &Ok(TakenBack::Asked(fixture::task("T-1"))))));
+    let wished: Turn = |it| it.recorded(&entry(3, Record::WithdrawalAsked { task: fixture::task("T-1") }));
+    let goes_on: Turn = |it| {
+        let command = VehicleCommand {
+            task: Some(fixture::task("T-1")),
+            ..fixture::command("T-1.1", 2, fixture::ride(&["W1", "D1"]))
+        };
+        it.recorded(&entry(4, Record::CommandIssued { command }))
+    };
+    let refused: Turn =
+        |it| it.answered(RequestId(2), Some((&order(), &Err(WithdrawalRefusal::LoadOnItsWay(order())))));
     let moved: Turn = |it| {
         let mut loads = LoadBook::default();
         loads.picked(order(), PointId::try_new("S1").expect("a name"));
         it.moved(&loads)
     };
-    let rows: [(&[Turn], bool); 8] = [
+    let rows: [(&[Turn], bool); 14] = [
         (&[asked, withdrawn, told], false),
         (&[asked, refused, moved], false),
         (&[asked, withdrawn, told, told], true),
@@ -138,6 +150,12 @@ fn what_is_withdrawn_and_not_over_is_found() {
         (&[asked, withdrawn, moved], true),
         (&[asked, refused, withdrawn], true),
         (&[asked, withdrawn, refused], true),
+        (&[goes_on, asked, wished, promised, withdrawn, told], false),
+        (&[asked, promised], true),
+        (&[wished], true),
+        (&[asked, wished, wished], true),
+        (&[asked, refused, wished], true),
+        (&[asked, wished, goes_on], true),
     ];
     for (n, (turns, expected)) in rows.into_iter().enumerate() {
         let mut watch = WithdrawalWatch::default();

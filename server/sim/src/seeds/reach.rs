@@ -27,6 +27,7 @@ impl Reach {
             Safeguard::TwoChannels => Self::Seed(1),
             Safeguard::OneSession => Self::Seed(3),
             Safeguard::LivingTask => Self::Seed(5),
+            Safeguard::AskedWithdrawal => Self::Seed(26),
             Safeguard::HeartbeatResults => Self::Seed(5),
             Safeguard::ConditionalWrites => Self::Seed(1),
             Safeguard::Takeover => Self::Seed(31),

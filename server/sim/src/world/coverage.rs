@@ -77,6 +77,7 @@ impl Coverage {
             | Record::VehicleAssigned { .. }
             | Record::CommandIssued { .. }
             | Record::LinkOpened { .. }
+            | Record::WithdrawalAsked { .. }
             | Record::SessionRequested { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }

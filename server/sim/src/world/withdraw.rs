@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::control::{Book, Event, RequestId, TaskBook};
+use kernel::control::{Book, Event, RequestId, TakenBack, TaskBook};
 use kernel::ids::{OrderId, TaskId};
 use kernel::wire::rest::WithdrawalRefusal;
 use kernel::wire::vehicle::Instruction;
@@ -48,6 +48,8 @@ pub enum Stage {
 pub struct Withdrawals {
     /// Withdrawn.
     pub withdrawn: BTreeMap<Stage, u64>,
+    /// To be withdrawn after a ride.
+    pub asked: BTreeMap<Stage, u64>,
     /// Refused.
     pub refused: BTreeMap<Stage, u64>,
 }
@@ -55,7 +57,11 @@ pub struct Withdrawals {
 impl Withdrawals {
     /// Counts others in.
     pub fn add(&mut self, other: &Self) {
-        for (sums, counts) in [(&mut self.withdrawn, &other.withdrawn), (&mut self.refused, &other.refused)] {
+        for (sums, counts) in [
+            (&mut self.withdrawn, &other.withdrawn),
+            (&mut self.asked, &other.asked),
+            (&mut self.refused, &other.refused),
+        ] {
             for (stage, count) in counts {
                 *sums.entry(*stage).or_default() += count;
             }
@@ -113,7 +119,7 @@ impl World {
     pub(super) fn withdrawal_answered(
         &mut self,
         request: RequestId,
-        answer: &Result<TaskId, WithdrawalRefusal>,
+        answer: &Result<TakenBack, WithdrawalRefusal>,
     ) {
         self.note(|| format!("withdrawal {}: {answer:?}", request.0));
         let is_asked = |it: &&mut Placing| it.withdrawing.open.is_some_and(|(open, ..)| open == request);
@@ -124,24 +130,21 @@ impl World {
         let withdrawing = &mut placing.withdrawing;
         withdrawing.open = None;
         withdrawing.is_over = match answer {
-            Ok(_)
-            | Err(
-                WithdrawalRefusal::LoadOnItsWay(_)
-                | WithdrawalRefusal::Riding(_)
-                | WithdrawalRefusal::Over { .. },
-            ) => true,
+            Ok(_) | Err(WithdrawalRefusal::LoadOnItsWay(_) | WithdrawalRefusal::Over { .. }) => true,
             Err(WithdrawalRefusal::Unknown(_) | WithdrawalRefusal::LedgerUnavailable(_)) => false,
         };
         let (order, is_over) = (placing.accepted.clone(), withdrawing.is_over);
         // Had a node died with an earlier request, that one may be stored after this was refused.
         let told = order.filter(|_| is_over && (answer.is_ok() || !withdrawing.died));
         if let Some(stage) = withdrawing.stage.filter(|_| is_over) {
-            let counts =
-                if answer.is_ok() { &mut self.withdrawals.withdrawn } else { &mut self.withdrawals.refused };
+            let counts = match answer {
+                Ok(TakenBack::Withdrawn(_)) => &mut self.withdrawals.withdrawn,
+                Ok(TakenBack::Asked(_)) => &mut self.withdrawals.asked,
+                Err(_) => &mut self.withdrawals.refused,
+            };
             *counts.entry(stage).or_default() += 1;
         }
-        let told = told.map(|order| (order, answer.is_ok()));
-        self.checkers.withdrawal_answered(self.now, request, told.as_ref().map(|(it, ok)| (it, *ok)));
+        self.checkers.withdrawal_answered(self.now, request, told.as_ref().map(|it| (it, answer)));
     }
 
     /// What became of the orders that were taken back so far.

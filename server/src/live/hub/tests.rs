@@ -78,6 +78,7 @@ fn order(n: usize, ended: bool) -> Change {
         },
         task: task_id(n),
         state: if ended { TaskState::Completed } else { TaskState::Created },
+        withdrawal_asked: false,
         placed_at: at(n),
         ended_at: ended.then(|| at(n)),
     })
@@ -100,6 +101,7 @@ pub(in crate::live) fn task_view(n: usize, state: TaskState) -> TaskView {
         to: station("B"),
         priority: 5,
         state,
+        withdrawal_asked: false,
         knowledge: Knowledge::Confirmed,
         activity: Activity::Ended,
         vehicle: None,

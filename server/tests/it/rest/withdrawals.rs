@@ -4,6 +4,7 @@ use kernel::ids::OrderId;
 use kernel::task::TaskState;
 use kernel::wire::live::Change;
 use kernel::wire::rest::WithdrawalRefusal;
+use kernel::wire::view::OrderView;
 use reqwest::Response;
 use serde_json::Value;
 
@@ -31,10 +32,9 @@ async fn each_refusal_of_a_withdrawal_is_a_problem() {
         (Control::Keeps(WithdrawalRefusal::Unknown(order())), 404, "not_found", false, "A-1"),
         (Control::Keeps(over), 409, "order_over", false, "is completed"),
         (Control::Keeps(WithdrawalRefusal::LoadOnItsWay(order())), 409, "load_on_its_way", false, "aboard"),
-        (Control::Keeps(WithdrawalRefusal::Riding(order())), 409, "order_rides", true, "when it is out"),
         (Control::Keeps(away), 503, "ledger_unavailable", true, "The order stands"),
         (Control::Hangs, 503, "control_unavailable", true, "is not known"),
-        (Control::ShowsLate, 503, "control_unavailable", true, "is taken back"),
+        (Control::ShowsLate, 503, "control_unavailable", true, "is stored"),
     ];
     for (control, status, code, again, detail) in rows {
         let name = format!("{control:?}");
@@ -43,6 +43,25 @@ async fn each_refusal_of_a_withdrawal_is_a_problem() {
         let (told_status, told_code, told_again, told_detail) = told(delete(&web, "A-1").await).await;
         assert_eq!((told_status, told_code.as_str(), told_again), (status, code, again), "{name}");
         assert!(told_detail.contains(detail), "{name}: {told_detail}");
+    }
+}
+
+/// What is shown by the time of the answer, its status, and whether it says that the order is to be withdrawn.
+#[tokio::test]
+async fn a_withdrawal_during_a_ride_is_accepted_and_shown() {
+    let order = |state, withdrawal_asked| OrderView { withdrawal_asked, ..nth_order(1, state) };
+    let rows = [
+        (order(TaskState::Created, true), 202, true),
+        (order(TaskState::Failed { reason: "wheel blocked".to_owned() }, false), 202, false),
+        (order(TaskState::Withdrawn { reason: "a test".to_owned() }, false), 200, false),
+    ];
+    for (shown, status, asked) in rows {
+        let web = Web::start(Control::Rides).await;
+        web.hub.show(Change::Order(shown.clone()));
+        let response = delete(&web, "A-1").await;
+        assert_eq!(response.status().as_u16(), status, "{shown:?}");
+        let body: Value = response.json().await.unwrap();
+        assert_eq!(body["withdrawalAsked"], asked, "{body}");
     }
 }
 

@@ -36,6 +36,8 @@ pub struct TaskBook {
     pub steps: u32,
     /// The load is aboard, or was.
     pub picked: bool,
+    /// It is to be taken back when its vehicle is out of the lift; void when it ends.
+    pub withdrawal_asked: bool,
     /// Place in the ledger: among equals the earlier one is served first.
     pub placed: LedgerSequence,
     /// When it was accepted, for people.

@@ -5,12 +5,12 @@ use crate::wire::vehicle::Operation;
 
 impl Bench {
     /// Takes back the order of a task, and waits for the answer.
-    fn withdraw(&mut self, task: &TaskId) -> Result<TaskId, WithdrawalRefusal> {
+    pub(super) fn withdraw(&mut self, task: &TaskId) -> Result<TakenBack, WithdrawalRefusal> {
         let order = self.control.book().tasks[task].order.id.clone();
         self.withdraw_order(order)
     }
 
-    fn withdraw_order(&mut self, order: crate::ids::OrderId) -> Result<TaskId, WithdrawalRefusal> {
+    fn withdraw_order(&mut self, order: crate::ids::OrderId) -> Result<TakenBack, WithdrawalRefusal> {
         self.requests += 1;
         let request = RequestId(self.requests);
         self.handle(Event::WithdrawRequested { request, order });
@@ -26,7 +26,7 @@ impl Bench {
 }
 
 /// V1 on its way to a load on the other floor.
-fn fetching() -> (Bench, TaskId) {
+pub(super) fn fetching() -> (Bench, TaskId) {
     let mut bench = Bench::with_one_vehicle();
     let task = bench.place("A2", "A1");
     (bench, task)
@@ -38,10 +38,10 @@ fn an_order_that_waits_for_a_vehicle_is_taken_back_at_once_and_told_so_again() {
     bench.silent.extend([fixture::vehicle("V1"), fixture::vehicle("V2")]);
     bench.run(Millis::seconds(2));
     let task = bench.place("A1", "A2");
-    assert_eq!(bench.withdraw(&task), Ok(task.clone()));
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Withdrawn(task.clone())));
     assert_eq!(bench.state(&task).name(), "withdrawn");
     let n_entries = bench.entries.len();
-    assert_eq!(bench.withdraw(&task), Ok(task), "again");
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Withdrawn(task)), "again");
     assert_eq!(bench.entries.len(), n_entries, "and nothing more is recorded");
 }
 
@@ -54,7 +54,7 @@ fn a_vehicle_on_its_way_to_the_load_finishes_what_it_was_told_and_is_free() {
         "{approach:?}"
     );
     bench.take(&approach);
-    assert_eq!(bench.withdraw(&task), Ok(task.clone()));
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Withdrawn(task.clone())));
     bench.run(Millis::seconds(3));
     assert!(bench.sent.is_empty() && bench.alarms.is_empty(), "{:?} {:?}", bench.sent, bench.alarms);
     let next = bench.place("A1", "A2");
@@ -75,7 +75,7 @@ fn a_place_in_the_line_before_a_lift_is_given_up_at_once() {
     bench.carry_out();
     let queued = bench.until(Millis::seconds(2), |it| it.phase() == Some(SessionPhase::Queued));
     assert!(queued, "{:?} {:?}", bench.phase(), bench.entries.iter().rev().take(4).collect::<Vec<_>>());
-    assert_eq!(bench.withdraw(&task), Ok(task));
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Withdrawn(task)));
     assert_eq!(bench.phase(), None);
 }
 
@@ -84,30 +84,8 @@ fn a_lift_that_was_granted_goes_to_the_next() {
     let (mut bench, task) = fetching();
     bench.carry_out();
     assert!(bench.until(Millis::seconds(2), |it| it.phase() == Some(SessionPhase::Granted)));
-    assert_eq!(bench.withdraw(&task), Ok(task));
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Withdrawn(task)));
     assert!(bench.until(Millis::seconds(3), |it| it.phase().is_none()), "{:?}", bench.phase());
-}
-
-#[test]
-fn during_a_ride_it_is_refused_and_possible_afterwards() {
-    let (mut bench, task) = fetching();
-    bench.carry_out();
-    assert_eq!(bench.obey(), "OpenDoor F1");
-    let ride = bench.command();
-    bench.take(&ride);
-    let order = bench.control.book().tasks[&task].order.id.clone();
-    assert_eq!(bench.withdraw(&task), Err(WithdrawalRefusal::Riding(order)));
-    bench.status.occupied = true;
-    bench.report(&ride, Progress::Boarded);
-    assert_eq!([bench.obey(), bench.obey(), bench.obey()], ["CloseDoor F1", "GoTo F2", "OpenDoor F2"]);
-    bench.status.occupied = false;
-    // The next command, which takes the load up, must not leave first.
-    bench.silent.insert(ride.vehicle.clone());
-    bench.run(Millis::seconds(2));
-    bench.finish(&ride);
-    assert_eq!(bench.withdraw(&task), Ok(task));
-    assert_eq!(bench.obey(), "CloseDoor F2", "the ride ends as any other");
-    assert!(bench.until(Millis::seconds(2), |it| it.phase().is_none()));
 }
 
 #[test]
@@ -119,6 +97,11 @@ fn a_load_that_is_aboard_or_about_to_be_is_not_taken_back() {
     bench.take(&pick);
     bench.refused_as_on_its_way(&task);
     bench.finish(&pick);
+    bench.refused_as_on_its_way(&task);
+    bench.carry_out();
+    assert_eq!(bench.obey(), "OpenDoor F1");
+    let ride = bench.command();
+    bench.take(&ride);
     bench.refused_as_on_its_way(&task);
 }
 
@@ -159,7 +142,7 @@ fn a_withdrawal_whose_commit_is_under_way_is_not_refused() {
     assert_eq!(bench.withdrawn.get(&request), None);
     bench.let_go();
     bench.run(Millis::seconds(1));
-    assert_eq!(bench.withdrawn.get(&request), Some(&Ok(task)));
+    assert_eq!(bench.withdrawn.get(&request), Some(&Ok(TakenBack::Withdrawn(task))));
 }
 
 /// The node that has the task decides at the same moment: one of the two is refused by the ledger.
@@ -183,6 +166,7 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
         | Record::TaskClaimed { .. }
         | Record::VehicleAssigned { .. }
         | Record::CommandIssued { .. }
+        | Record::WithdrawalAsked { .. }
         | Record::TaskChanged { .. }
         | Record::LinkOpened { .. }
         | Record::SessionRequested { .. }

@@ -124,6 +124,7 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::TwoChannels
             | S::OneSession
             | S::LivingTask
+            | S::AskedWithdrawal
             | S::Reconciliation
             | S::HeartbeatResults
             | S::ConditionalWrites

@@ -146,5 +146,5 @@ fn begun(accepted: &Accepted, asked: PlaceOrder) -> OrderView {
         reference: asked.reference,
     };
     let (task, placed_at) = (accepted.task.clone(), Utc::now());
-    OrderView { order, task, state: TaskState::Created, placed_at, ended_at: None }
+    OrderView { order, task, state: TaskState::Created, withdrawal_asked: false, placed_at, ended_at: None }
 }

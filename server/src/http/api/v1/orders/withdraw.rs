@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use kernel::control::TakenBack;
 use kernel::ids::OrderId;
 use kernel::task::TaskState;
 use kernel::wire::rest::{Problem, WithdrawalRefusal};
@@ -16,32 +18,39 @@ use crate::shell::ControlUnavailable;
 
 /// The control loop shows a withdrawal right after it was stored.
 const SHOWN_DEADLINE: Duration = Duration::from_secs(1);
-/// A ride takes about so long.
-const RETRY_AFTER_RIDE_S: u32 = 30;
 
 /// Takes an order back, as long as its load stands where it stood. A vehicle that is on its way to the load finishes what
-/// it was told. Answered once it is durable; asked again, it is answered alike.
+/// it was told; during a ride the wish is kept and followed when that is over. Answered once it is durable; asked again, it
+/// is answered alike.
 #[utoipa::path(delete, path = "/orders/{order}", operation_id = "withdrawOrder", tag = "orders",
     params(("order" = OrderId, Path, description = "Its name.")),
     responses(
         (status = 200, description = "It is withdrawn.", body = OrderView),
+        (status = 202, description = "Its vehicle rides a lift to the load: it is withdrawn when that is out, before it is told \
+            anything else; `withdrawalAsked` is true until then. If the ride fails, so does the order.", body = OrderView),
         (status = 404, description = "`not_found`", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "`order_over`: completed or failed. `load_on_its_way`: the load is aboard, or its \
-            vehicle is about to take it up, so a person has to decide. `order_rides`: the vehicle is in a lift; try again \
-            when it is out.", body = Problem, content_type = "application/problem+json"),
+            vehicle is about to take it up, so a person has to decide.", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "`ledger_unavailable`, `control_unavailable`", body = Problem,
             content_type = "application/problem+json"),
     ))]
 pub(in crate::http) async fn withdraw(
     State(state): State<AppState>,
     Path(text): Path<String>,
-) -> Result<Json<OrderView>, Refused> {
+) -> Result<(StatusCode, Json<OrderView>), Refused> {
     let order = OrderId::try_new(&text).map_err(|_| unknown(&text))?;
     let decided = state.control().withdraw_order(order.clone()).await;
-    decided.map_err(|error| unanswered(&error))?.map_err(|reason| refused(&reason))?;
+    let decided = decided.map_err(|error| unanswered(&error))?.map_err(|reason| refused(&reason))?;
     let withdrawn = |it: &OrderView| matches!(it.state, TaskState::Withdrawn { .. });
-    let shown = state.hub().order_shown_as(&order, SHOWN_DEADLINE, withdrawn).await;
-    shown.map(Json).ok_or_else(|| not_shown(&order))
+    let as_decided = |it: &OrderView| match &decided {
+        TakenBack::Withdrawn(_) => withdrawn(it),
+        // The ride may be over by now.
+        TakenBack::Asked(_) => it.withdrawal_asked || it.state.is_terminal(),
+    };
+    let shown = state.hub().order_shown_as(&order, SHOWN_DEADLINE, as_decided).await;
+    let view = shown.ok_or_else(|| not_shown(&order))?;
+    let status = if withdrawn(&view) { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, Json(view)))
 }
 
 /// The control loop gave no answer.
@@ -54,11 +63,12 @@ fn unanswered(error: &ControlUnavailable) -> Refused {
     Refused::new(Code::ControlUnavailable, detail).retry_after_s(refusal::RETRY_WHEN_DOWN_S)
 }
 
-/// It is withdrawn for good, and this node shows it late.
+/// The ledger has it, and this node shows it late.
 fn not_shown(order: &OrderId) -> Refused {
-    tracing::warn!(%order, "an order was taken back and is not shown so yet");
-    let detail =
-        format!("Order {order} is taken back, and this node does not show it yet. Send it again later.");
+    tracing::warn!(%order, "a withdrawal is stored and not shown yet");
+    let detail = format!(
+        "The withdrawal of order {order} is stored, and this node does not show it yet. Send it again later."
+    );
     Refused::new(Code::ControlUnavailable, detail).retry_after_s(refusal::RETRY_WHEN_DOWN_S)
 }
 
@@ -76,13 +86,6 @@ fn refused(reason: &WithdrawalRefusal) -> Refused {
                  it be brought, or ask the control room."
             ),
         ),
-        WithdrawalRefusal::Riding(order) => Refused::new(
-            Code::OrderRides,
-            format!(
-                "The vehicle of order {order} is in a lift, or about to enter. Try again when it is out."
-            ),
-        )
-        .retry_after_s(RETRY_AFTER_RIDE_S),
         WithdrawalRefusal::LedgerUnavailable(cause) => Refused::new(
             Code::LedgerUnavailable,
             format!("The withdrawal was not stored: {cause}. The order stands; ask again later."),

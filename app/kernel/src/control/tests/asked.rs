@@ -1,0 +1,151 @@
+//! Taking an order back while its vehicle rides to the load.
+
+use super::house::{House, Power};
+use super::withdraw::fetching;
+use super::*;
+use crate::lift::LiftAction;
+use crate::safeguard::Safeguard;
+use crate::task::TaskEvent;
+
+/// V1 was told to ride to its load, and has begun.
+fn riding() -> (Bench, TaskId, VehicleCommand) {
+    let (mut bench, task) = fetching();
+    bench.carry_out();
+    assert_eq!(bench.obey(), "OpenDoor F1");
+    let ride = bench.command();
+    bench.take(&ride);
+    (bench, task, ride)
+}
+
+impl Bench {
+    /// It enters, rides and leaves; the car has no radio.
+    fn ride(&mut self, ride: &VehicleCommand) {
+        self.status.occupied = true;
+        self.report(ride, Progress::Boarded);
+        self.silent.insert(ride.vehicle.clone());
+        assert_eq!([self.obey(), self.obey(), self.obey()], ["CloseDoor F1", "GoTo F2", "OpenDoor F2"]);
+        self.silent.remove(&ride.vehicle);
+        self.status.occupied = false;
+        self.run(Millis::seconds(2));
+        self.finish(ride);
+    }
+}
+
+#[test]
+fn during_a_ride_the_wish_is_recorded_and_nothing_leaves_after_it() {
+    for (safeguards, withdrawn) in
+        [(Safeguards::ALL, true), (Safeguards::all_but(Safeguard::AskedWithdrawal), false)]
+    {
+        let (mut bench, task, ride) = riding();
+        bench.control.safeguards = safeguards;
+        let state = bench.state(&task);
+        assert_eq!(bench.withdraw(&task), Ok(TakenBack::Asked(task.clone())));
+        assert_eq!((bench.state(&task), bench.tasks[&task].withdrawal_asked), (state, true));
+        let n_entries = bench.entries.len();
+        assert_eq!(bench.withdraw(&task), Ok(TakenBack::Asked(task.clone())), "again");
+        assert_eq!(bench.entries.len(), n_entries, "and nothing more is recorded");
+        bench.ride(&ride);
+        assert_eq!(bench.obey(), "CloseDoor F2", "the ride ends as any other");
+        assert!(bench.until(Millis::seconds(2), |it| it.phase().is_none()));
+        assert_eq!(bench.state(&task).name() == "withdrawn", withdrawn);
+        assert_eq!(bench.sent.is_empty(), withdrawn, "{:?}", bench.sent);
+        assert_eq!(bench.tasks[&task].withdrawal_asked, !withdrawn, "the wish is over with the task");
+    }
+}
+
+#[test]
+fn a_wish_lasts_over_a_silence_and_a_restart() {
+    let (mut bench, task, ride) = riding();
+    bench.status.occupied = true;
+    bench.report(&ride, Progress::Boarded);
+    bench.silent.insert(ride.vehicle.clone());
+    bench.run(Millis::seconds(5));
+    assert_eq!(bench.state(&task).name(), "suspended");
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Asked(task.clone())));
+    bench.restart();
+    bench.run(Millis::seconds(2));
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Asked(task.clone())), "again, by the next run");
+    bench.silent.remove(&ride.vehicle);
+    bench.status = fixture::status("F2", DoorState::Open);
+    bench.finish_unheard(&ride);
+    bench.run(Millis::seconds(5));
+    assert_eq!(bench.state(&task).name(), "withdrawn");
+    assert!(bench.sent.is_empty(), "{:?}", bench.sent);
+}
+
+#[test]
+fn a_wish_is_void_when_the_ride_fails() {
+    let (mut bench, task, ride) = riding();
+    assert_eq!(bench.withdraw(&task), Ok(TakenBack::Asked(task.clone())));
+    bench.report(&ride, Progress::Failed { reason: "wheel blocked".to_owned() });
+    let order = bench.control.book().tasks[&task].order.id.clone();
+    assert_eq!(bench.withdraw(&task), Err(WithdrawalRefusal::Over { order, state: "failed" }));
+    assert!(!bench.tasks[&task].withdrawal_asked);
+}
+
+/// Another node has recorded the wish, and the one that has the task has not followed that yet.
+#[test]
+fn who_has_not_heard_of_the_wish_sends_nothing_on() {
+    let (mut bench, task, ride) = riding();
+    let entries = bench.store(vec![Record::WithdrawalAsked { task: task.clone() }]);
+    bench.ride(&ride);
+    bench.run(Millis::seconds(3));
+    assert!(bench.sent.is_empty(), "{:?}", bench.sent);
+    bench.handle(Event::Followed { entries });
+    bench.run(Millis::seconds(3));
+    assert_eq!(bench.state(&task).name(), "withdrawn");
+    assert!(bench.sent.is_empty(), "{:?}", bench.sent);
+}
+
+impl House {
+    /// Until A tells the vehicle to ride; the lift does what it is told.
+    fn ride_begins(&mut self) -> VehicleCommand {
+        for _ in 0..600 {
+            self.run(Millis(100));
+            let commands = std::mem::take(&mut self.nodes[0].sent);
+            for command in commands {
+                if matches!(command.instruction, Instruction::Ride { .. }) {
+                    return command;
+                }
+                self.carry_out(&command);
+            }
+            for command in std::mem::take(&mut self.nodes[0].to_lift) {
+                self.lift_answers(&command, Verdict::Accepted);
+                (self.status.floor, self.status.door) = match command.action {
+                    LiftAction::GoTo => (command.floor, DoorState::Closed),
+                    LiftAction::OpenDoor => (command.floor, DoorState::Open),
+                    LiftAction::CloseDoor => (command.floor, DoorState::Closed),
+                };
+            }
+        }
+        panic!("nobody rides");
+    }
+}
+
+/// B is asked while A has the task.
+#[test]
+fn whoever_has_the_task_after_the_ride_takes_it_back() {
+    for (is_gone, by) in [(false, "A"), (true, "B")] {
+        let mut house = House::ready(&["A", "B"], 1);
+        let request = house.ask(0, order("A2", "A1"), "key");
+        let ride = house.ride_begins();
+        let order = house.nodes[0].answers[&request].clone().expect("an order").order;
+        house.handle(1, Event::WithdrawRequested { request: RequestId(77), order });
+        house.run(Millis::seconds(1));
+        let asked = house.found(|it| matches!(it, Record::WithdrawalAsked { .. }).then_some(()));
+        assert_eq!(asked, [("B".to_owned(), ())]);
+        if is_gone {
+            house.nodes[0].power = Power::Off;
+            house.run(Millis::seconds(10));
+        }
+        house.carry_out(&ride);
+        house.run(Millis::seconds(3));
+        let withdrawn = |it: &Record| {
+            matches!(it, Record::TaskChanged { event: TaskEvent::Withdrawn { .. }, .. }).then_some(())
+        };
+        assert_eq!(house.found(withdrawn), [(by.to_owned(), ())]);
+        // The ride itself may be told again.
+        let left: Vec<_> = house.nodes.iter().flat_map(|it| &it.sent).filter(|it| it.id != ride.id).collect();
+        assert!(left.is_empty(), "{by}: {left:?}");
+    }
+}
