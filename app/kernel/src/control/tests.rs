@@ -8,6 +8,7 @@ mod cut_off;
 mod deliveries;
 mod drills;
 mod edge;
+mod forced;
 mod foreign;
 mod house;
 mod links;
