@@ -82,13 +82,16 @@ impl Control {
             Ok(Stands::Withdrawable) => self.withdrawal_records(&id, task),
             Ok(Stands::Rides) => vec![Record::WithdrawalAsked { task: id.clone() }],
         };
+        let lock = Lock::Task(id);
+        // While a commit about it is under way nobody can say that it is not stored. A node that leaves waits for it too.
+        if self.is_locked(&lock) {
+            return None;
+        }
         let unavailable = |text: &str| Some(Err(WithdrawalRefusal::LedgerUnavailable(text.to_owned())));
         if self.leaving != Leaving::No || self.run == 0 {
             return unavailable("this node is starting or stopping; ask again, or another one");
         }
-        let lock = Lock::Task(id);
-        // While its commit is under way nobody can say that it is not stored.
-        if waited >= WITHDRAWAL_MAX && !self.is_locked(&lock) {
+        if waited >= WITHDRAWAL_MAX {
             return unavailable("it did not take the withdrawal; try again");
         }
         self.propose(now, vec![lock], records);

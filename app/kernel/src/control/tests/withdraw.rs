@@ -129,20 +129,38 @@ fn without_the_ledger_nothing_is_taken_back() {
     assert!(!bench.state(&task).is_terminal(), "and not later either");
 }
 
-/// A commit that takes long may still be made: nobody is told that the order stands.
+/// A commit that takes long may still be made, and so may one that a node leaves behind: nobody is told that the order
+/// stands.
 #[test]
 fn a_withdrawal_whose_commit_is_under_way_is_not_refused() {
+    for stops in [false, true] {
+        let (mut bench, task) = fetching();
+        bench.ledger = Ledger::Holds;
+        bench.requests += 1;
+        let request = RequestId(bench.requests);
+        let order = bench.control.book().tasks[&task].order.id.clone();
+        bench.handle(Event::WithdrawRequested { request, order });
+        if stops {
+            bench.handle(Event::StopRequested);
+        }
+        bench.run(Millis::seconds(30));
+        assert_eq!(bench.withdrawn.get(&request), None, "stops: {stops}");
+        assert!(!bench.left, "stops: {stops}");
+        bench.let_go();
+        bench.run(Millis::seconds(1));
+        assert_eq!(bench.withdrawn.get(&request), Some(&Ok(TakenBack::Withdrawn(task))), "stops: {stops}");
+        assert_eq!(bench.left, stops);
+    }
+}
+
+/// What is not on its way yet when a node leaves is for another one.
+#[test]
+fn a_node_that_leaves_takes_nothing_back_any_more() {
     let (mut bench, task) = fetching();
-    bench.ledger = Ledger::Holds;
-    bench.requests += 1;
-    let request = RequestId(bench.requests);
-    let order = bench.control.book().tasks[&task].order.id.clone();
-    bench.handle(Event::WithdrawRequested { request, order });
-    bench.run(Millis::seconds(30));
-    assert_eq!(bench.withdrawn.get(&request), None);
-    bench.let_go();
-    bench.run(Millis::seconds(1));
-    assert_eq!(bench.withdrawn.get(&request), Some(&Ok(TakenBack::Withdrawn(task))));
+    bench.handle(Event::StopRequested);
+    let refused = bench.withdraw(&task);
+    assert!(matches!(refused, Err(WithdrawalRefusal::LedgerUnavailable(_))), "{refused:?}");
+    assert!(!bench.state(&task).is_terminal());
 }
 
 /// The node that has the task decides at the same moment: one of the two is refused by the ledger.
