@@ -36,6 +36,7 @@ use owners::OwnerWatch;
 use roads::VehicleWatch;
 use screens::Screen;
 use withdrawals::WithdrawalWatch;
+pub(crate) use withdrawals::unfollowed_wish;
 
 /// A promise that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

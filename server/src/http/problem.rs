@@ -115,6 +115,8 @@ codes! {
     OrderOver = "order_over", CONFLICT, "The order is over";
     /// Its load may be aboard.
     LoadOnItsWay = "load_on_its_way", CONFLICT, "The load is on its way";
+    /// Nobody else can say where its vehicle is.
+    NeedsPerson = "needs_person", CONFLICT, "A person has to decide";
     /// As many open orders as are kept.
     TooManyOrders = "too_many_orders", TOO_MANY_REQUESTS, "Too many orders are open";
     /// As many drills as are conducted.

@@ -3,7 +3,7 @@
 //! Boarding and alighting need both channels: the plant's sensor and the vehicle's word. One without the other
 //! waits; nobody is told to stop across the sill.
 
-use crate::ids::{CommandId, Generation, LiftId, VehicleId};
+use crate::ids::{CommandId, FloorId, Generation, LiftId, VehicleId};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::safeguard::Safeguard;
 use crate::time::{Mono, Now};
@@ -40,7 +40,7 @@ pub(super) struct Watch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) action: LiftAction,
-    pub(super) floor: crate::ids::FloorId,
+    pub(super) floor: FloorId,
 }
 
 impl Control {
@@ -288,8 +288,13 @@ impl Control {
         if session.ride.is_none() {
             return true;
         }
-        let stop = self.plant.lifts.get(&session.lift).and_then(|it| it.stop(&session.from));
-        let heartbeat = self.vehicles.get(&session.vehicle).and_then(|ear| ear.steady(now));
+        self.is_away(&session.vehicle, &session.lift, &session.from, now)
+    }
+
+    /// A vehicle says that it stands elsewhere than before this door or behind it.
+    pub(super) fn is_away(&self, vehicle: &VehicleId, lift: &LiftId, floor: &FloorId, now: Now) -> bool {
+        let stop = self.plant.lifts.get(lift).and_then(|it| it.stop(floor));
+        let heartbeat = self.vehicles.get(vehicle).and_then(|ear| ear.steady(now));
         match (heartbeat.map(|it| &it.place), stop) {
             (Some(Place::At { point }), Some(stop)) => *point != stop.landing,
             (
@@ -314,7 +319,7 @@ impl Words {
 }
 
 /// Shut the door, travel, open it: whatever of it is still missing at `floor`.
-fn bring(status: &LiftStatus, floor: &crate::ids::FloorId) -> Option<Wanted> {
+fn bring(status: &LiftStatus, floor: &FloorId) -> Option<Wanted> {
     let shut = status.door == DoorState::Closed;
     let (action, floor) = match (status.stands_at(floor), shut) {
         (true, true) => (LiftAction::OpenDoor, floor),

@@ -140,10 +140,8 @@ impl Control {
             return;
         };
         let records = match task.under_way() {
+            _ if self.wish_is_due(task, now) => self.withdrawal_records(id, task),
             Some(command) => self.overdue(id, task, command, now).into_iter().collect(),
-            None if task.withdrawal_asked && self.safeguards.holds(Safeguard::AskedWithdrawal) => {
-                self.withdrawal_records(id, task)
-            }
             None => self.next_records(id, task, &vehicle, now),
         };
         self.propose(now, vec![Lock::Task(id.clone()), Lock::Vehicle(vehicle)], records);

@@ -2,18 +2,19 @@
 //!
 //! At once as long as its load stands where it stood: a vehicle that is on its way to it finishes what it was told and is
 //! free then, and its place before a lift goes to the next. During a ride, which needs a living task to its end, the
-//! wish alone is recorded: whoever has the task withdraws it when the vehicle is out, before anything else. Not any
-//! more once a command has left that ends in taking the load up: a vehicle cannot be called back, so where the load is
+//! wish alone is recorded: whoever has the task withdraws it when the vehicle is out, before anything else. A
+//! ride that the vehicle refused or never acknowledged it has not entered, if it stands away from the lift; else a person
+//! decides. Not any more once a command has left that ends in taking the load up: a vehicle cannot be called back, so where the load is
 //! would be unknown.
 
 use crate::ids::{OrderId, TaskId};
 use crate::safeguard::Safeguard;
-use crate::task::{TaskEvent, TaskState};
+use crate::task::{SuspendCause, TaskEvent, TaskState};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::FOLLOW_POLL;
 use crate::wire::ledger::{Record, SessionPhase};
 use crate::wire::rest::WithdrawalRefusal;
-use crate::wire::vehicle::{Instruction, Operation};
+use crate::wire::vehicle::{Instruction, Operation, VehicleCommand};
 
 use super::book::TaskBook;
 use super::nodes::Leaving;
@@ -75,7 +76,7 @@ impl Control {
             return (waited >= FOLLOWED_BY).then_some(Err(unknown));
         };
         let id = id.clone();
-        let records = match stands(task) {
+        let records = match self.stands(task, now) {
             Err(refusal) => return Some(Err(refusal)),
             Ok(Stands::Withdrawn) => return Some(Ok(TakenBack::Withdrawn(id))),
             Ok(Stands::Asked) => return Some(Ok(TakenBack::Asked(id))),
@@ -115,33 +116,66 @@ impl Control {
         records.push(Record::TaskChanged { task: id.clone(), event });
         records
     }
+
+    fn stands(&self, task: &TaskBook, now: Now) -> Result<Stands, WithdrawalRefusal> {
+        match &task.state {
+            TaskState::Withdrawn { .. } => Ok(Stands::Withdrawn),
+            TaskState::Completed | TaskState::Failed { .. } => {
+                Err(WithdrawalRefusal::Over { order: task.order.id.clone(), state: task.state.name() })
+            }
+            TaskState::Created
+            | TaskState::Issued { .. }
+            | TaskState::Acknowledged { .. }
+            | TaskState::Executing { .. }
+            | TaskState::Suspended { .. } => self.stands_open(task, now),
+        }
+    }
+
+    fn stands_open(&self, task: &TaskBook, now: Now) -> Result<Stands, WithdrawalRefusal> {
+        let order = || task.order.id.clone();
+        match task.under_way() {
+            _ if task.picked => Err(WithdrawalRefusal::LoadOnItsWay(order())),
+            Some(it) if takes_up(&it.instruction) => Err(WithdrawalRefusal::LoadOnItsWay(order())),
+            Some(it) if self.never_boarded(task, it, now) => Ok(Stands::Withdrawable),
+            _ if task.withdrawal_asked => Ok(Stands::Asked),
+            Some(it) => match &it.instruction {
+                Instruction::Ride { .. } if is_given_up(task) => Err(WithdrawalRefusal::NeedsPerson(order())),
+                Instruction::Ride { .. } => Ok(Stands::Rides),
+                Instruction::Drive { .. } | Instruction::OpenLink => Ok(Stands::Withdrawable),
+            },
+            None => Ok(Stands::Withdrawable),
+        }
+    }
+
+    /// It was asked for, and its vehicle is out of the lift, or has never entered it.
+    pub(super) fn wish_is_due(&self, task: &TaskBook, now: Now) -> bool {
+        task.withdrawal_asked
+            && self.safeguards.holds(Safeguard::AskedWithdrawal)
+            && task.under_way().is_none_or(|it| self.never_boarded(task, it, now))
+    }
+
+    /// A ride that is given up, of which its vehicle knows nothing, and which it will not begin: it gives a repeat of what it
+    /// refused the same answer, and what it never acknowledged is older than a command is valid.
+    fn never_boarded(&self, task: &TaskBook, ride: &VehicleCommand, now: Now) -> bool {
+        let Instruction::Ride { lift, from, .. } = &ride.instruction else { return false };
+        let ear = self.vehicles.get(&ride.vehicle);
+        let knows = ear
+            .and_then(|it| it.steady(now))
+            .is_none_or(|it| it.command.as_ref() == Some(&ride.id) || it.completions.contains(&ride.id));
+        is_given_up(task) && !knows && self.is_away(&ride.vehicle, lift, from, now)
+    }
 }
 
-fn stands(task: &TaskBook) -> Result<Stands, WithdrawalRefusal> {
-    let takes_up = |instruction: &Instruction| match instruction {
+/// It was refused, or not acknowledged so often that nobody sends it again.
+fn is_given_up(task: &TaskBook) -> bool {
+    matches!(task.state, TaskState::Suspended { cause: SuspendCause::Fault | SuspendCause::Person, .. })
+}
+
+fn takes_up(instruction: &Instruction) -> bool {
+    match instruction {
         Instruction::Drive { then: Operation::Pick { .. }, .. } => true,
         Instruction::Drive { then: Operation::Stand | Operation::Drop { .. }, .. }
         | Instruction::Ride { .. }
         | Instruction::OpenLink => false,
-    };
-    match &task.state {
-        TaskState::Withdrawn { .. } => Ok(Stands::Withdrawn),
-        TaskState::Completed | TaskState::Failed { .. } => {
-            Err(WithdrawalRefusal::Over { order: task.order.id.clone(), state: task.state.name() })
-        }
-        TaskState::Created
-        | TaskState::Issued { .. }
-        | TaskState::Acknowledged { .. }
-        | TaskState::Executing { .. }
-        | TaskState::Suspended { .. } => {
-            let order = || task.order.id.clone();
-            match task.under_way().map(|it| &it.instruction) {
-                _ if task.picked => Err(WithdrawalRefusal::LoadOnItsWay(order())),
-                Some(it) if takes_up(it) => Err(WithdrawalRefusal::LoadOnItsWay(order())),
-                _ if task.withdrawal_asked => Ok(Stands::Asked),
-                Some(Instruction::Ride { .. }) => Ok(Stands::Rides),
-                Some(Instruction::Drive { .. } | Instruction::OpenLink) | None => Ok(Stands::Withdrawable),
-            }
-        }
     }
 }

@@ -106,6 +106,10 @@ pub enum WithdrawalRefusal {
     /// Its load is aboard, or its vehicle was told to take it up, and nobody can say that it has not.
     #[error("the load of order {0} is aboard, or its vehicle is about to take it up")]
     LoadOnItsWay(OrderId),
+    /// Its vehicle was told to ride to the load, has refused that or never acknowledged it, and does not stand clear of the
+    /// lift.
+    #[error("the ride to the load of order {0} came to nothing, and a person has to decide")]
+    NeedsPerson(OrderId),
     /// The ledger cannot be written.
     #[error("the ledger cannot be written: {0}")]
     LedgerUnavailable(String),

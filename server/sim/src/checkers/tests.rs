@@ -1,8 +1,9 @@
 //! Each checker that no accident of the lab trips yet is shown to trip here.
 
+use kernel::control::Book;
 use kernel::ids::{Generation, LedgerSequence, NodeId, OrderId, PointId, SessionId};
 use kernel::lift::LiftAction;
-use kernel::task::TaskEvent;
+use kernel::task::{ResumePoint, SuspendCause, TaskEvent};
 use kernel::time::{Millis, Now};
 use kernel::wire::ledger::{Record, SessionPhase};
 
@@ -162,6 +163,48 @@ fn what_is_withdrawn_and_not_over_is_found() {
         assert_eq!(watch.recorded(&entry(1, placed(1, "a"))), None);
         let found: Vec<_> = turns.iter().filter_map(|turn| turn(&mut watch)).collect();
         assert_eq!(!found.is_empty(), expected, "row {n}: {found:?}");
+    }
+}
+
+/// The vehicle was told to ride, stands at home and knows nothing of it. Each row: whether the order is to be withdrawn, what
+/// became of its task, and whether that is found.
+#[test]
+fn a_wish_that_nobody_follows_is_found() {
+    let suspended = |cause| {
+        let resume = ResumePoint::Command { command: fixture::command_id("T-1.1"), attempt: 1 };
+        TaskEvent::Suspended { cause, resume }
+    };
+    let withdrawn = || TaskEvent::Withdrawn { reason: "a test".to_owned() };
+    let mut sim = sim();
+    // As long as its radio takes to come up.
+    let now = Mono(10_000);
+    for ms in (0..=now.0).step_by(100) {
+        sim.handle(SimEvent::Tick, Mono(ms));
+    }
+    let rows = [
+        (true, suspended(SuspendCause::Fault), true),
+        (true, suspended(SuspendCause::Person), true),
+        (true, suspended(SuspendCause::Link), false),
+        (true, withdrawn(), false),
+        (false, suspended(SuspendCause::Fault), false),
+    ];
+    for (wished, event, expected) in rows {
+        let task = || fixture::task("T-1");
+        let ride = fixture::command("V1", 2, fixture::ride(&["W1", "D1"]));
+        let (id, of) = (fixture::command_id("T-1.1"), Some(task()));
+        let mut records = vec![
+            placed(1, "a"),
+            Record::VehicleAssigned { task: task(), vehicle: fixture::vehicle("V1") },
+            Record::CommandIssued { command: VehicleCommand { id, task: of, ..ride } },
+        ];
+        records.extend(wished.then(|| Record::WithdrawalAsked { task: task() }));
+        records.push(Record::TaskChanged { task: task(), event: event.clone() });
+        let mut book = Book::default();
+        for (sequence, record) in (1..).zip(records) {
+            book.apply(&entry(sequence, record)).expect("it fits");
+        }
+        let found = withdrawals::unfollowed_wish(&book, &fixture::plant(), &sim, now);
+        assert_eq!(found.is_some(), expected, "{wished} {event:?}: {found:?}");
     }
 }
 

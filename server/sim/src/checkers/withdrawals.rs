@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::control::{RequestId, TakenBack};
+use kernel::control::{Book, RequestId, TakenBack, TaskBook};
 use kernel::ids::{OrderId, TaskId};
-use kernel::task::TaskEvent;
+use kernel::plant::Plant;
+use kernel::task::{SuspendCause, TaskEvent, TaskState};
+use kernel::time::Mono;
 use kernel::wire::ledger::{Entry, Record};
 use kernel::wire::rest::WithdrawalRefusal;
+use kernel::wire::vehicle::{Instruction, Place};
 
 use crate::loads::LoadBook;
+use crate::plant::SimPlant;
 
 /// Which orders were taken back: by the ledger, and by the answers.
 #[derive(Clone, Debug, Default)]
@@ -106,4 +110,27 @@ impl WithdrawalWatch {
         let moved = self.withdrawn.iter().find(|it| loads.get(it).is_some())?;
         Some(format!("{moved} is withdrawn, and its load was moved"))
     }
+}
+
+/// At the end of a world: what was to be withdrawn after a ride that came to nothing, and still stands, although its
+/// vehicle never boarded and stands clear of the lift.
+pub(crate) fn unfollowed_wish(book: &Book, plant: &Plant, sim: &SimPlant, now: Mono) -> Option<String> {
+    let left = |it: &&TaskBook| it.withdrawal_asked && never_boarded(it, plant, sim, now);
+    let (_, task) = book.open_tasks().find(|(_, it)| left(it))?;
+    Some(format!("{} is to be withdrawn, its vehicle never boarded, and it stands for ever", task.order.id))
+}
+
+fn never_boarded(task: &TaskBook, plant: &Plant, sim: &SimPlant, now: Mono) -> bool {
+    let is_given_up =
+        matches!(task.state, TaskState::Suspended { cause: SuspendCause::Fault | SuspendCause::Person, .. });
+    let Some(command) = task.under_way().filter(|_| is_given_up) else { return false };
+    let Instruction::Ride { lift, from, .. } = &command.instruction else { return false };
+    let landing = plant.lifts.get(lift).and_then(|it| it.stop(from)).map(|it| &it.landing);
+    let Some(vehicle) = sim.vehicle(&command.vehicle) else { return false };
+    let knows = vehicle.working_on().is_some() || vehicle.has_completed(&command.id);
+    let stands_clear = match vehicle.place(now) {
+        Place::At { point } => landing != Some(&point),
+        Place::Unknown | Place::Between { .. } | Place::InCar { .. } => false,
+    };
+    vehicle.radio_is_up() && !knows && stands_clear
 }

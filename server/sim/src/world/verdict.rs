@@ -9,7 +9,7 @@ use kernel::time::{Millis, Mono};
 
 use super::World;
 use crate::checkers::Checker;
-use crate::checkers::handled;
+use crate::checkers::{handled, unfollowed_wish};
 
 /// An order that stands with an alarm for so long waits for a person: longer than any wait for a redelivery, and than
 /// the acknowledgement deadline.
@@ -103,6 +103,10 @@ impl World {
         if !ending.is_settled() && self.checkers.violations().is_empty() {
             let detail = format!("after {bound}: {ending:?}");
             self.checkers.report(Checker::OrdersEnd, self.now, detail);
+        }
+        let left = self.newest_book().and_then(|it| unfollowed_wish(it, self.plant(), &self.sim, self.now));
+        if let Some(detail) = left {
+            self.checkers.report(Checker::WithdrawnIsOver, self.now, detail);
         }
         self.compare();
         ending

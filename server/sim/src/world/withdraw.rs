@@ -130,7 +130,12 @@ impl World {
         let withdrawing = &mut placing.withdrawing;
         withdrawing.open = None;
         withdrawing.is_over = match answer {
-            Ok(_) | Err(WithdrawalRefusal::LoadOnItsWay(_) | WithdrawalRefusal::Over { .. }) => true,
+            Ok(_)
+            | Err(
+                WithdrawalRefusal::LoadOnItsWay(_)
+                | WithdrawalRefusal::NeedsPerson(_)
+                | WithdrawalRefusal::Over { .. },
+            ) => true,
             Err(WithdrawalRefusal::Unknown(_) | WithdrawalRefusal::LedgerUnavailable(_)) => false,
         };
         let (order, is_over) = (placing.accepted.clone(), withdrawing.is_over);

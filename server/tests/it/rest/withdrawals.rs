@@ -32,6 +32,7 @@ async fn each_refusal_of_a_withdrawal_is_a_problem() {
         (Control::Keeps(WithdrawalRefusal::Unknown(order())), 404, "not_found", false, "A-1"),
         (Control::Keeps(over), 409, "order_over", false, "is completed"),
         (Control::Keeps(WithdrawalRefusal::LoadOnItsWay(order())), 409, "load_on_its_way", false, "aboard"),
+        (Control::Keeps(WithdrawalRefusal::NeedsPerson(order())), 409, "needs_person", false, "control room"),
         (Control::Keeps(away), 503, "ledger_unavailable", true, "The order stands"),
         (Control::Hangs, 503, "control_unavailable", true, "is not known"),
         (Control::ShowsLate, 503, "control_unavailable", true, "is stored"),

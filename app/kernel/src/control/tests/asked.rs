@@ -5,7 +5,8 @@ use super::withdraw::fetching;
 use super::*;
 use crate::lift::LiftAction;
 use crate::safeguard::Safeguard;
-use crate::task::TaskEvent;
+use crate::task::{SuspendCause, TaskEvent};
+use crate::wire::vehicle::VehicleRefusal;
 
 /// V1 was told to ride to its load, and has begun.
 fn riding() -> (Bench, TaskId, VehicleCommand) {
@@ -71,6 +72,65 @@ fn a_wish_lasts_over_a_silence_and_a_restart() {
     bench.run(Millis::seconds(5));
     assert_eq!(bench.state(&task).name(), "withdrawn");
     assert!(bench.sent.is_empty(), "{:?}", bench.sent);
+}
+
+/// V1 was told to ride to its load, stands like this now, and refuses, or never answers until a person has to decide.
+fn given_up(refuses: bool, wished: bool, stands: fn(&mut Heartbeat, &VehicleCommand)) -> (Bench, TaskId) {
+    let (mut bench, task) = fetching();
+    bench.carry_out();
+    assert_eq!(bench.obey(), "OpenDoor F1");
+    let ride = bench.command();
+    if wished {
+        assert_eq!(bench.withdraw(&task), Ok(TakenBack::Asked(task.clone())));
+    }
+    stands(bench.vehicle(&ride.vehicle), &ride);
+    // So that the node has heard of it.
+    bench.run(Millis::seconds(2));
+    if refuses {
+        bench.ack(&ride, AckVerdict::Refused { reason: VehicleRefusal::NotThere });
+    }
+    let is_over = |it: &Bench| {
+        let given_up = matches!(
+            it.state(&task),
+            TaskState::Suspended { cause: SuspendCause::Fault | SuspendCause::Person, .. }
+        );
+        given_up || it.state(&task).is_terminal()
+    };
+    assert!(bench.until(Millis::seconds(400), is_over), "{:?}", bench.state(&task));
+    bench.sent.clear();
+    (bench, task)
+}
+
+#[test]
+fn a_ride_that_the_vehicle_never_began_is_taken_back_if_it_stands_clear() {
+    let clear: fn(&mut Heartbeat, &VehicleCommand) = |_, _| ();
+    // Whether it refuses, where it stands, and whether it is withdrawn.
+    type Row = (bool, fn(&mut Heartbeat, &VehicleCommand), bool);
+    let rows: [Row; 6] = [
+        (true, clear, true),
+        (false, clear, true),
+        (true, |it, _| it.place = Place::At { point: fixture::point("D1") }, false),
+        (false, |it, _| it.place = Place::At { point: fixture::point("D1") }, false),
+        (true, |it, _| it.place = Place::Unknown, false),
+        (true, |it, ride| it.command = Some(ride.id.clone()), false),
+    ];
+    for (n, (refuses, stands, withdrawn)) in rows.into_iter().enumerate() {
+        let (mut bench, task) = given_up(refuses, false, stands);
+        let order = bench.control.book().tasks[&task].order.id.clone();
+        let refused = Err(WithdrawalRefusal::NeedsPerson(order));
+        let expected = if withdrawn { Ok(TakenBack::Withdrawn(task.clone())) } else { refused };
+        assert_eq!(bench.withdraw(&task), expected, "row {n}");
+
+        let (mut bench, task) = given_up(refuses, true, stands);
+        bench.run(Millis::seconds(3));
+        assert_eq!(bench.state(&task).name() == "withdrawn", withdrawn, "row {n}, wished");
+        let vehicle = bench.vehicle(&fixture::vehicle("V1"));
+        (vehicle.place, vehicle.command) = (Place::At { point: fixture::point("W1") }, None);
+        bench.run(Millis::seconds(3));
+        assert_eq!(bench.state(&task).name(), "withdrawn", "row {n}: somebody has moved it away");
+        assert_eq!(bench.phase(), None, "row {n}: the lift is free");
+        assert!(bench.sent.is_empty(), "row {n}: {:?}", bench.sent);
+    }
 }
 
 #[test]

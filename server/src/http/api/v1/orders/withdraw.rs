@@ -30,7 +30,8 @@ const SHOWN_DEADLINE: Duration = Duration::from_secs(1);
             anything else; `withdrawalAsked` is true until then. If the ride fails, so does the order.", body = OrderView),
         (status = 404, description = "`not_found`", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "`order_over`: completed or failed. `load_on_its_way`: the load is aboard, or its \
-            vehicle is about to take it up, so a person has to decide.", body = Problem, content_type = "application/problem+json"),
+            vehicle is about to take it up, so a person has to decide. `needs_person`: its vehicle has refused the ride to the load \
+            or never acknowledged it, and does not stand clear of the lift.", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "`ledger_unavailable`, `control_unavailable`", body = Problem,
             content_type = "application/problem+json"),
     ))]
@@ -84,6 +85,13 @@ fn refused(reason: &WithdrawalRefusal) -> Refused {
             format!(
                 "The load of order {order} is aboard, or its vehicle is about to take it up and cannot be called back. Let \
                  it be brought, or ask the control room."
+            ),
+        ),
+        WithdrawalRefusal::NeedsPerson(order) => Refused::new(
+            Code::NeedsPerson,
+            format!(
+                "The vehicle of order {order} has refused the ride to the load or never acknowledged it, and does not say that it \
+                 stands clear of the lift. Ask the control room; once it does, ask again."
             ),
         ),
         WithdrawalRefusal::LedgerUnavailable(cause) => Refused::new(
