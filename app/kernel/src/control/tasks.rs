@@ -272,10 +272,14 @@ impl Control {
             }
             TaskState::Issued { attempt, .. } => {
                 let delivery = self.deliveries.get(id);
-                if self.link_is_open(&command.vehicle)
-                    && delivery.is_none_or(|it| it.link != self.link_of(command))
-                {
-                    return change(TaskEvent::Redelivered { command: command.id.clone(), attempt: *attempt });
+                let other_link = delivery.is_none_or(|it| it.link != self.link_of(command));
+                if self.link_is_open(&command.vehicle) && other_link {
+                    // What became of a ride without its lift the vehicle's own word has to tell.
+                    return if self.has_its_lift(command) {
+                        change(TaskEvent::Redelivered { command: command.id.clone(), attempt: *attempt })
+                    } else {
+                        suspend(SuspendCause::Link)
+                    };
                 }
                 let window = self.ack_window(*attempt);
                 let overdue = delivery.is_some_and(|it| now.mono.since(it.at) >= window);
@@ -316,6 +320,10 @@ impl Control {
         if holds || heartbeat.completions.contains(&command.id) || !self.link_is_open(&command.vehicle) {
             return None;
         }
+        if !self.has_its_lift(command) {
+            let resume = ResumePoint::Command { command: command.id.clone(), attempt };
+            return Some(TaskEvent::Suspended { cause: SuspendCause::Person, resume });
+        }
         let delivery = self.deliveries.get(id);
         let same_link = delivery.is_some_and(|it| it.link == self.link_of(command));
         let due = delivery.is_none_or(|it| now.mono.since(it.at) >= redelivery_wait(attempt));
@@ -330,6 +338,15 @@ impl Control {
         Some(TaskEvent::Redelivered { command: command.id.clone(), attempt })
     }
 
+    /// To a vehicle the command of a ride says that the lift is ready: nobody tells it so of a ride that is over, when the
+    /// lift may be another one's.
+    fn has_its_lift(&self, command: &VehicleCommand) -> bool {
+        match &command.instruction {
+            Instruction::Ride { session, .. } => self.book.sessions.contains_key(session),
+            Instruction::Drive { .. } | Instruction::OpenLink => true,
+        }
+    }
+
     fn link_of(&self, command: &VehicleCommand) -> Generation {
         self.link_of_vehicle(&command.vehicle)
     }
@@ -341,7 +358,7 @@ impl Control {
     /// Sends the newest command of a task under the link that is open now.
     pub(super) fn deliver(&mut self, task: &TaskId, now: Now) {
         let Some(book) = self.book.tasks.get(task) else { return };
-        let Some(command) = &book.command else { return };
+        let Some(command) = book.command.as_ref().filter(|it| self.has_its_lift(it)) else { return };
         let Some(vehicle) = self.plant.vehicles.get(&command.vehicle) else { return };
         let link = self.link_of(command);
         // Under the claim of today: a node from whom the task was taken is refused with the older one.

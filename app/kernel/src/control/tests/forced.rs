@@ -3,6 +3,7 @@
 use super::*;
 use crate::gateway::{self, Gateway, Marks, WriteResult};
 use crate::ids::Generation;
+use crate::task::SuspendCause;
 use crate::wire::gateway::{Authority, GatewayCommand, GatewayRefusal};
 
 /// The gateway that ships, beside the bench's lift.
@@ -81,6 +82,31 @@ fn ended_by_a_person(bench: &mut Bench) {
     let record = Record::SessionChanged { session: session.id, phase, generation, lift };
     let entries = bench.store(vec![record]);
     bench.handle(Event::Followed { entries });
+}
+
+/// V1 was told that the lift is ready, and nothing came back. To be told so again would send it into the lift of V2.
+#[test]
+fn a_ride_that_a_person_ended_is_not_told_again() {
+    // Whether it opens its link anew, and whether the node is started anew.
+    for (new_link, restarts) in [(false, false), (true, false), (false, true)] {
+        let (mut bench, tasks, _) = two_in_line();
+        let rider = bench.control.book().tasks[&tasks[0]].vehicle.clone().expect("a vehicle");
+        ended_by_a_person(&mut bench);
+        if new_link {
+            bench.vehicle(&rider).link_open = false;
+        }
+        if restarts {
+            bench.restart();
+        }
+        let waits = |it: &Bench| {
+            matches!(it.state(&tasks[0]), TaskState::Suspended { cause: SuspendCause::Person, .. })
+        };
+        let what = format!("new link {new_link}, restarts {restarts}");
+        assert!(bench.until(Millis::seconds(90), waits), "{what}: {:?}", bench.state(&tasks[0]));
+        bench.run(Millis::seconds(90));
+        let told: Vec<_> = bench.sent.iter().filter(|it| it.vehicle == rider).collect();
+        assert!(told.is_empty(), "{what}: {told:?}");
+    }
 }
 
 #[test]
