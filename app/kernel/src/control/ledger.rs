@@ -49,13 +49,14 @@ impl Control {
         match record {
             Record::NodeLost { node, .. } => rows.extend([Row::Node(node.clone())]),
             Record::OrderPlaced { idempotency_key, .. } => rows.extend([Row::Key(idempotency_key.clone())]),
-            Record::TaskChanged { task, event: TaskEvent::Withdrawn { .. } } => {
+            // Somebody may have asked for its withdrawal meanwhile, and who takes it back has to know how far it is.
+            Record::TaskChanged { task, event: TaskEvent::Withdrawn { .. } }
+            | Record::SessionRequested { task, .. } => {
                 rows.extend([Row::Claim(task.clone()), Row::Step(task.clone())]);
             }
             Record::WithdrawalAsked { task } => rows.extend([Row::Step(task.clone())]),
             Record::TaskClaimed { task, .. }
             | Record::TaskChanged { task, .. }
-            | Record::SessionRequested { task, .. }
             | Record::DifferenceFound { task, .. } => rows.extend([Row::Claim(task.clone())]),
             Record::VehicleAssigned { task, vehicle } => {
                 rows.extend([Row::Claim(task.clone()), Row::Vehicle(vehicle.clone())]);

@@ -135,6 +135,14 @@ fn what_is_withdrawn_and_not_over_is_found() {
         };
         it.recorded(&entry(4, Record::CommandIssued { command }))
     };
+    let lines_up: Turn = |it| {
+        let (from, to) = (fixture::floor("F1"), fixture::floor("F2"));
+        let (lift, task, vehicle) = (fixture::lift("L1"), fixture::task("T-1"), fixture::vehicle("V1"));
+        it.recorded(&entry(
+            5,
+            Record::SessionRequested { session: session(1), lift, task, vehicle, from, to },
+        ))
+    };
     let refused: Turn =
         |it| it.answered(RequestId(2), Some((&order(), &Err(WithdrawalRefusal::LoadOnItsWay(order())))));
     let moved: Turn = |it| {
@@ -142,7 +150,7 @@ fn what_is_withdrawn_and_not_over_is_found() {
         loads.picked(order(), PointId::try_new("S1").expect("a name"));
         it.moved(&loads)
     };
-    let rows: [(&[Turn], bool); 14] = [
+    let rows: [(&[Turn], bool); 16] = [
         (&[asked, withdrawn, told], false),
         (&[asked, refused, moved], false),
         (&[asked, withdrawn, told, told], true),
@@ -157,6 +165,8 @@ fn what_is_withdrawn_and_not_over_is_found() {
         (&[asked, wished, wished], true),
         (&[asked, refused, wished], true),
         (&[asked, wished, goes_on], true),
+        (&[asked, lines_up, wished], false),
+        (&[asked, wished, lines_up], true),
     ];
     for (n, (turns, expected)) in rows.into_iter().enumerate() {
         let mut watch = WithdrawalWatch::default();

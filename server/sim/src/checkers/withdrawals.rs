@@ -54,6 +54,10 @@ impl WithdrawalWatch {
                 let order = self.orders.get(command.task.as_ref()?).filter(|it| self.wished.contains(it))?;
                 Some(format!("{order} is to be withdrawn, and {} leaves after that", command.id))
             }
+            Record::SessionRequested { session, task, .. } => {
+                let order = self.orders.get(task).filter(|it| self.wished.contains(it))?;
+                Some(format!("{order} is to be withdrawn, and asks for {session} after that"))
+            }
             Record::TaskChanged { .. }
             | Record::NodeStarted { .. }
             | Record::NodeStopped { .. }
@@ -61,7 +65,6 @@ impl WithdrawalWatch {
             | Record::TaskClaimed { .. }
             | Record::VehicleAssigned { .. }
             | Record::LinkOpened { .. }
-            | Record::SessionRequested { .. }
             | Record::SessionChanged { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }

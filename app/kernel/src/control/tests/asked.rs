@@ -157,6 +157,21 @@ fn who_has_not_heard_of_the_wish_sends_nothing_on() {
     assert!(bench.sent.is_empty(), "{:?}", bench.sent);
 }
 
+/// The same, when the next thing would be a place before a lift.
+#[test]
+fn who_has_not_heard_of_the_wish_joins_no_line() {
+    let (mut bench, task) = fetching();
+    let approach = bench.command();
+    bench.take(&approach);
+    let entries = bench.store(vec![Record::WithdrawalAsked { task: task.clone() }]);
+    bench.finish(&approach);
+    bench.run(Millis::seconds(3));
+    assert_eq!(bench.phase(), None);
+    bench.handle(Event::Followed { entries });
+    bench.run(Millis::seconds(3));
+    assert_eq!((bench.state(&task).name(), bench.phase()), ("withdrawn", None));
+}
+
 impl House {
     /// Until A tells the vehicle to ride; the lift does what it is told.
     fn ride_begins(&mut self) -> VehicleCommand {
