@@ -369,7 +369,8 @@ impl House {
         }
     }
 
-    fn tell_state(&mut self) {
+    /// The gateway tells every node of the lift.
+    pub(super) fn tell_state(&mut self) {
         self.tick += 1;
         let reading = LiftReading {
             lift: fixture::lift("L1"),

@@ -1,6 +1,9 @@
 //! A ride from the waiting point to the other floor: two channels at the sill, one lift command at a time.
 
+use super::house::{House, Power};
 use super::*;
+use crate::ids::Generation;
+use crate::ledger::Row;
 use crate::lift::{LiftMode, Motion};
 use crate::timing::{HANDOVER_MARGIN, hold_limit};
 use crate::wire::vehicle::Operation;
@@ -313,4 +316,44 @@ fn the_next_in_line_is_served_when_the_lift_is_released() {
     assert_eq!(rides.iter().map(|it| it.task.as_ref()).collect::<Vec<_>>(), [Some(&tasks[1])]);
     let generation = bench.control.book().lift_generations[&fixture::lift("L1")];
     assert_eq!(generation, crate::ids::Generation(2));
+}
+
+/// B's ride is the first in line for all it knows; another process of A's name has just granted the lift to A's.
+#[test]
+fn who_has_not_heard_of_a_grant_grants_the_lift_to_nobody() {
+    for conditional in [true, false] {
+        let mut house = House::ready(&["A", "B"], 2);
+        house.status.occupied = true;
+        for key in ["one", "two"] {
+            house.ask(0, order("A2", "A1"), key);
+        }
+        house.run(Millis::seconds(2));
+        let mut sessions = Vec::new();
+        for idx in [1, 0] {
+            let approach = house.nodes[idx].sent.pop().expect("the way to the lift");
+            house.carry_out(&approach);
+            house.run(Millis::seconds(2));
+            sessions = house.found(|it| {
+                let Record::SessionRequested { session, .. } = it else { return None };
+                Some(session.clone())
+            });
+        }
+        let (_, session) = sessions.pop().expect("A's ride is the last in line");
+        house.nodes[0].power = Power::Asleep;
+        let (lift, generation, phase) = (fixture::lift("L1"), Generation(1), SessionPhase::Granted);
+        let granted = Record::SessionChanged { session, phase, generation, lift: lift.clone() };
+        house.appended_elsewhere("A", granted);
+        (house.conditional, house.status.occupied) = (conditional, false);
+        house.tell_state();
+        let grants = house.found(|it| {
+            let Record::SessionChanged { phase: SessionPhase::Granted, generation, .. } = it else {
+                return None;
+            };
+            Some(generation.0)
+        });
+        let by = |node: &str| (node.to_owned(), 1);
+        let expected = if conditional { vec![by("A")] } else { vec![by("A"), by("B")] };
+        assert_eq!(grants, expected, "conditional {conditional}");
+        assert_eq!(house.nodes[1].conflicts.contains(&Row::Lift(lift)), conditional);
+    }
 }
