@@ -64,6 +64,15 @@ impl Bench {
         done.map_err(|error| error.to_string())
     }
 
+    /// Brings it to the newest schema, as a program does that opens it.
+    async fn migrate(&self) {
+        match &self.database {
+            Database::Sqlite(pool) => store::MIGRATIONS.run(pool).await,
+            Database::Postgres(pool) => store::postgres::MIGRATIONS.run(pool).await,
+        }
+        .unwrap();
+    }
+
     /// Lets the past be changed.
     async fn disarm(&self) {
         for trigger in ["entries_are_never_changed", "entries_are_never_deleted"] {

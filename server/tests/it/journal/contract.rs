@@ -1,11 +1,17 @@
 //! What a ledger promises, whatever it is stored on. Each row runs on both databases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
-use kernel::ids::{LedgerSequence, LiftId, SessionId, VehicleId};
+use kernel::ids::{
+    CommandId, FloorId, Generation, LedgerSequence, LiftId, OrderId, SessionId, StationId, TaskId, VehicleId,
+};
 use kernel::ledger::{Conflict, Guard, Presence, Row, over, running};
+use kernel::task::TaskEvent;
+use kernel::time::Millis;
 use kernel::wire::ledger::{Record, SessionPhase};
+use kernel::wire::rest::TransportOrder;
+use kernel::wire::vehicle::{Instruction, VehicleCommand};
 use server::journal::{GENESIS, GUARDS_MAX, Journal, JournalError, RECORDS_MAX, Runs, VerifyError};
 
 use super::{Bench, at, claim, named, node, reaches, run, sequences, unclaimed_since};
@@ -37,6 +43,7 @@ on_both!(
     a_proposal_whose_guard_does_not_hold_is_refused_alone,
     every_kind_of_row_moves_with_its_record,
     an_older_ledger_gets_its_rows_from_its_entries,
+    a_ledger_of_an_older_build_gets_its_steps_counted_anew,
     two_journals_write_one_chain_and_each_sees_what_both_wrote,
     of_two_journals_only_one_claims_a_task,
     a_journal_opens_while_another_writes,
@@ -227,26 +234,94 @@ async fn a_proposal_whose_guard_does_not_hold_is_refused_alone(bench: Bench) {
 }
 
 /// One record for each kind of row, and where it leaves the row.
+/// What is appended one after the other, and where it leaves which row.
 fn moves() -> Vec<(Vec<Record>, Row, u64)> {
     let (vehicle, lift) = (VehicleId::try_new("V1").unwrap(), LiftId::try_new("L1").unwrap());
-    let task = kernel::ids::TaskId::try_new("T-A1").unwrap();
-    let generation = kernel::ids::Generation(4);
+    let generation = Generation(4);
     let granted = Record::SessionChanged {
         session: SessionId::try_new("S-1").unwrap(),
         phase: SessionPhase::Granted,
         generation,
         lift: lift.clone(),
     };
-    let chosen = Record::VehicleAssigned { task, vehicle: vehicle.clone() };
+    let chosen = Record::VehicleAssigned { task: task("T-A1"), vehicle: vehicle.clone() };
+    let step = |name: &str| Row::Step(task(name));
+    let end = |event| Record::TaskChanged { task: task("T-A2"), event };
+    let done = || CommandId::try_new("T-A2.1").unwrap();
+    let acknowledged = end(TaskEvent::AckReceived { command: done() });
+    let failed = end(TaskEvent::ExecutionFailed { reason: "a test".to_owned() });
     vec![
         (vec![run(3)], Row::Node(node()), running(3)),
         (vec![run(3)], Row::Site, 1),
         (vec![Record::NodeLost { node: named("C"), run: 2 }], Row::Node(named("C")), over(2)),
+        (vec![placed("T-A1", "key")], Row::Key("key".to_owned()), 1),
         (vec![claim("T-A1", 5)], unclaimed_since("T-A1", 0).row, 5),
         (vec![chosen.clone(), chosen], Row::Vehicle(vehicle.clone()), 2),
         (vec![Record::LinkOpened { vehicle: vehicle.clone(), generation }], Row::Link(vehicle), 4),
         (vec![granted], Row::Lift(lift), 4),
+        (vec![issued(Some("T-A1")), issued(None)], step("T-A1"), 1),
+        (vec![requested("T-A1")], step("T-A1"), 2),
+        (vec![Record::WithdrawalAsked { task: task("T-A1") }], step("T-A1"), 3),
+        (vec![acknowledged, end(TaskEvent::Finished { command: done() })], step("T-A2"), 1),
+        (vec![failed], step("T-A2"), 2),
+        (vec![end(TaskEvent::Withdrawn { reason: "a test".to_owned() })], step("T-A2"), 3),
+        (vec![Record::NodeStopped { run: 3 }], Row::Node(node()), over(3)),
     ]
+}
+
+fn task(name: &str) -> TaskId {
+    TaskId::try_new(name).unwrap()
+}
+
+fn placed(name: &str, key: &str) -> Record {
+    let station = |name: &str| StationId::try_new(name).unwrap();
+    let order = TransportOrder {
+        id: OrderId::try_new("O-A1").unwrap(),
+        from: station("P1"),
+        to: station("P2"),
+        priority: 5,
+        deadline: None,
+        reference: None,
+    };
+    let (idempotency_key, fingerprint) = (key.to_owned(), "f".to_owned());
+    Record::OrderPlaced { order, task: task(name), idempotency_key, fingerprint }
+}
+
+fn issued(of: Option<&str>) -> Record {
+    let command = VehicleCommand {
+        id: CommandId::try_new("T-A1.0").unwrap(),
+        vehicle: VehicleId::try_new("V1").unwrap(),
+        sequence: 2,
+        task: of.map(task),
+        step: 0,
+        claim: Generation(5),
+        link: Generation(4),
+        valid_for_ms: Millis(28_000),
+        instruction: Instruction::OpenLink,
+    };
+    Record::CommandIssued { command }
+}
+
+fn requested(name: &str) -> Record {
+    let floor = |name: &str| FloorId::try_new(name).unwrap();
+    Record::SessionRequested {
+        session: SessionId::try_new("S-2").unwrap(),
+        lift: LiftId::try_new("L1").unwrap(),
+        task: task(name),
+        vehicle: VehicleId::try_new("V1").unwrap(),
+        from: floor("F1"),
+        to: floor("F2"),
+    }
+}
+
+/// The rows after all of [`moves`].
+async fn moved_by_all(journal: &Journal) -> Vec<(Row, u64)> {
+    let mut rows = BTreeMap::new();
+    for (records, row, number) in moves() {
+        journal.append(node(), at(), records, vec![]).await.unwrap();
+        rows.insert(row, number);
+    }
+    rows.into_iter().collect()
 }
 
 async fn stand(journal: &Journal, rows: &[(Row, u64)]) {
@@ -261,24 +336,36 @@ async fn stand(journal: &Journal, rows: &[(Row, u64)]) {
 
 async fn every_kind_of_row_moves_with_its_record(bench: Bench) {
     let journal = bench.journal().await;
-    let mut rows = Vec::new();
     for (records, row, number) in moves() {
         journal.append(node(), at(), records, vec![]).await.unwrap();
-        rows.push((row, number));
+        stand(&journal, &[(row, number)]).await;
     }
-    stand(&journal, &rows).await;
 }
 
 async fn an_older_ledger_gets_its_rows_from_its_entries(bench: Bench) {
     let journal = bench.journal().await;
-    let mut rows = Vec::new();
-    for (records, row, number) in moves() {
-        journal.append(node(), at(), records, vec![]).await.unwrap();
-        rows.push((row, number));
-    }
+    let rows = moved_by_all(&journal).await;
     drop(journal);
     bench.execute("DELETE FROM rows").await.unwrap();
     stand(&bench.journal().await, &rows).await;
+}
+
+/// As builds have left it that moved the step row by a place before a lift alone, or not at all.
+async fn a_ledger_of_an_older_build_gets_its_steps_counted_anew(bench: Bench) {
+    let journal = bench.journal().await;
+    let rows = moved_by_all(&journal).await;
+    drop(journal);
+    for left in ["UPDATE rows SET number = 1 WHERE kind = 'step'", "DELETE FROM rows WHERE kind = 'step'"] {
+        bench.execute(left).await.unwrap();
+        bench
+            .execute(
+                "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
+            )
+            .await
+            .unwrap();
+        bench.migrate().await;
+        stand(&bench.journal().await, &rows).await;
+    }
 }
 
 async fn two_journals_write_one_chain_and_each_sees_what_both_wrote(bench: Bench) {
