@@ -61,7 +61,7 @@ fn describe_opening(described: &mut utoipa::openapi::OpenApi) {
 fn description() -> String {
     let mut text =
         "Orders in, and what the site does with them out. Every error is an RFC 9457 problem with one of \
-                    these codes, which never change:\n\n"
+                    these codes, which do not change from 1.0 on:\n\n"
             .to_owned();
     text.insert_str(
         0,

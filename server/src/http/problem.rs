@@ -28,7 +28,7 @@ pub const DRILL: HeaderName = HeaderName::from_static("hoistway-drill");
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $status:ident, $title:literal;)*) => {
-        /// What a problem is about. The text of a code never changes: programs rely on it.
+        /// What a problem is about. The text of a code does not change from 1.0 on: programs rely on it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code {
             $($(#[$doc])* $name,)*

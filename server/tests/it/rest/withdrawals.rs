@@ -47,22 +47,33 @@ async fn each_refusal_of_a_withdrawal_is_a_problem() {
     }
 }
 
-/// What is shown by the time of the answer, its status, and whether it says that the order is to be withdrawn.
+/// What is shown by the time of the answer, its status, and what it says.
 #[tokio::test]
 async fn a_withdrawal_during_a_ride_is_accepted_and_shown() {
     let order = |state, withdrawal_asked| OrderView { withdrawal_asked, ..nth_order(1, state) };
     let rows = [
-        (order(TaskState::Created, true), 202, true),
-        (order(TaskState::Failed { reason: "wheel blocked".to_owned() }, false), 202, false),
-        (order(TaskState::Withdrawn { reason: "a test".to_owned() }, false), 200, false),
+        (order(TaskState::Created, true), 202, "withdrawalAsked", Value::from(true)),
+        (
+            order(TaskState::Failed { reason: "wheel blocked".to_owned() }, false),
+            409,
+            "code",
+            "order_over".into(),
+        ),
+        (order(TaskState::Completed, false), 409, "code", "order_over".into()),
+        (
+            order(TaskState::Withdrawn { reason: "a test".to_owned() }, false),
+            200,
+            "withdrawalAsked",
+            false.into(),
+        ),
     ];
-    for (shown, status, asked) in rows {
+    for (shown, status, field, value) in rows {
         let web = Web::start(Control::Rides).await;
         web.hub.show(Change::Order(shown.clone()));
         let response = delete(&web, "A-1").await;
         assert_eq!(response.status().as_u16(), status, "{shown:?}");
         let body: Value = response.json().await.unwrap();
-        assert_eq!(body["withdrawalAsked"], asked, "{body}");
+        assert_eq!(body[field], value, "{body}");
     }
 }
 

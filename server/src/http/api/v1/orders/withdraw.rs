@@ -50,8 +50,18 @@ pub(in crate::http) async fn withdraw(
     };
     let shown = state.hub().order_shown_as(&order, SHOWN_DEADLINE, as_decided).await;
     let view = shown.ok_or_else(|| not_shown(&order))?;
-    let status = if withdrawn(&view) { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, Json(view)))
+    match &view.state {
+        TaskState::Withdrawn { .. } => Ok((StatusCode::OK, Json(view))),
+        // The ride has failed meanwhile.
+        TaskState::Completed | TaskState::Failed { .. } => {
+            Err(refused(&WithdrawalRefusal::Over { order, state: view.state.name() }))
+        }
+        TaskState::Created
+        | TaskState::Issued { .. }
+        | TaskState::Acknowledged { .. }
+        | TaskState::Executing { .. }
+        | TaskState::Suspended { .. } => Ok((StatusCode::ACCEPTED, Json(view))),
+    }
 }
 
 /// The control loop gave no answer.
