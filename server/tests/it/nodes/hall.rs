@@ -229,7 +229,8 @@ impl Hall {
         redis::from_redis_value(held).unwrap()
     }
 
-    /// Stops a node, as SIGSTOP does, in a moment in which it holds a lift's lease.
+    /// Stops a node, as SIGSTOP does, in a moment in which it holds a lift's lease, and its ride needs another one: of two
+    /// nodes the other shows so.
     pub(super) async fn freeze_with_lease(&self, idx: usize, lift: &str) {
         let name = self.node(idx).to_string();
         let deadline = Instant::now() + RIDE_BOUND;
@@ -242,11 +243,20 @@ impl Hall {
             self.signal_node(idx, "-STOP");
             // It may have given it back in the meantime, and its last word may have been on the way.
             tokio::time::sleep(SETTLED).await;
-            if self.lease_holder(lift).await.as_ref() == Some(&name) {
+            // With the last lease of a ride the door shuts, and nobody asks for another.
+            if self.lease_holder(lift).await.as_ref() == Some(&name) && self.ride_goes_on(1 - idx, lift).await
+            {
                 return;
             }
             self.thaw_node(idx);
         }
+    }
+
+    /// Whether a lift has yet to be moved for its ride, as one node shows it.
+    async fn ride_goes_on(&self, idx: usize, lift: &str) -> bool {
+        let shown = self.look(idx, &format!("/api/v1/lifts/{lift}")).await;
+        let phase = shown.as_ref().and_then(|it| it["session"]["phase"].as_str());
+        phase.is_some_and(|it| ["granted", "boarding", "riding"].contains(&it))
     }
 
     /// Lets a stopped node go on.
