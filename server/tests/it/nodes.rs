@@ -130,6 +130,29 @@ async fn an_order_is_taken_back_at_either_node() {
     assert!(!counted.contains_key(&waits) && counted.values().all(|it| *it == (1, 1)), "{counted:?}");
 }
 
+/// The vehicle of one floor is busy, so that the other one rides to the second load; its order is taken back on the way, at
+/// the node that has not to be the one that drives it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_is_taken_back_while_its_vehicle_rides_to_the_load() {
+    let hall = Hall::start(1).await;
+    hall.place(0, "one", "P1-1", "D1-1").await.unwrap();
+    let placed = hall.place(0, "two", "P1-1", "D1-1").await.unwrap();
+    let name = |it: &Value| it.as_str().unwrap().to_owned();
+    let (order, task) = (name(&placed["order"]["id"]), name(&placed["task"]));
+    let rides = |it: &Value| it["session"]["phase"] == "riding" && it["session"]["task"] == task.as_str();
+    hall.wait(1, "/api/v1/lifts/L1", RIDE_BOUND, rides).await;
+    let (status, told) = hall.withdraw(1, &order).await;
+    assert_eq!(status, 202, "{told}");
+    for idx in [0, 1] {
+        hall.wait(idx, &format!("/api/v1/tasks/{task}"), RIDE_BOUND, |it| state_of(it) == "withdrawn").await;
+    }
+    assert_eq!(hall.withdraw(0, &order).await, (200, "withdrawn".to_owned()));
+    let free = |it: &Value| it["session"].is_null();
+    hall.wait(0, "/api/v1/lifts/L1", RIDE_BOUND, free).await;
+    let counted = hall.counted().await;
+    assert!(!counted.contains_key(&order) && counted.len() <= 1, "{counted:?}");
+}
+
 /// The car is on its way with a vehicle in it when PostgreSQL goes away: it comes to its floor and the door opens. The
 /// rest waits for the ledger, and the load is moved once.
 #[tokio::test(flavor = "multi_thread")]

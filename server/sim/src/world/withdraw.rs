@@ -102,6 +102,14 @@ impl World {
         }
     }
 
+    /// The same, except that so many nodes in turn are passed over before the first is asked.
+    pub fn take_back_past(&mut self, planned: usize, n_passed: usize) {
+        if let Some(placing) = self.orders.get_mut(planned) {
+            placing.withdrawing.n_asked += n_passed;
+        }
+        self.take_back(planned);
+    }
+
     fn ask_to_withdraw(&mut self, planned: usize, order: OrderId, node: usize, life: u32) {
         self.n_withdrawals += 1;
         let request = RequestId(self.n_withdrawals);

@@ -2,6 +2,7 @@
 
 use kernel::ids::{GatewayId, NodeId};
 use kernel::time::Millis;
+use kernel::wire::ledger::{Record, SessionPhase};
 use sim::fault::Machine;
 use sim::sites::nodes;
 use sim::world::{World, WorldConfig};
@@ -53,6 +54,46 @@ fn a_machine_dies_after_each_of_its_effects_and_the_load_is_moved_once() {
             play(&config, &machine, Some((effect, away)));
         }
         println!("{name}: {boundaries} boundaries");
+    }
+}
+
+/// Plays one order that is taken back while its vehicle rides to the load, the machine dying after this effect; says how
+/// many effects of it were counted, until then and in all.
+fn play_taken_back(machine: &Machine, n_passed: usize, dies: Option<(u64, Millis)>) -> (u64, u64) {
+    let mut world = World::new(site(2));
+    if let Some((effect, away)) = dies {
+        world.kill_after(machine, effect, away);
+    }
+    let what = format!("{machine:?} dies after {dies:?}, {n_passed} passed over");
+    let rides = |it: &World| {
+        let riding = |it: &Record| matches!(it, Record::SessionChanged { phase: SessionPhase::Riding, .. });
+        it.ledger().iter().any(|entry| riding(&entry.record))
+    };
+    assert!(world.run_until(Millis::seconds(600), rides), "{what}: nobody rides");
+    let before = world.effects_of(machine);
+    world.take_back_past(0, n_passed);
+    let ending = world.finish(Millis::seconds(1800));
+    assert!(world.violations().is_empty(), "{what}: {:#?}", world.violations());
+    assert_eq!((ending.planned, ending.ended, ending.completed), (1, 1, 0), "{what}: {ending:?}");
+    assert_eq!(world.sim().loads().iter().count(), 0, "{what}: something was picked");
+    assert!(!world.is_to_die(machine), "{what}: it has not died");
+    (before, world.effects_of(machine))
+}
+
+/// Asked at A and at B, while one or the other dies.
+#[test]
+fn a_node_dies_after_each_of_its_effects_and_an_order_is_taken_back_in_the_ride() {
+    for (machine, away) in [(node("A"), FOR_GOOD), (node("B"), FOR_GOOD), (node("A"), Millis::seconds(2))] {
+        let mut n_later = 0;
+        for n_passed in [0, 1] {
+            let (before, boundaries) = play_taken_back(&machine, n_passed, None);
+            for effect in before + 1..=boundaries {
+                play_taken_back(&machine, n_passed, Some((effect, away)));
+            }
+            println!("{machine:?}, {n_passed} passed over: {before} to {boundaries}");
+            n_later += boundaries - before;
+        }
+        assert!(n_later > 0, "{machine:?} does nothing more");
     }
 }
 
