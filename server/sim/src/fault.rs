@@ -80,6 +80,14 @@ pub enum FaultKind {
         /// For so long.
         for_ms: Millis,
     },
+    /// A node and the ledger do not reach each other: nothing that it proposes is stored, it follows nothing, and does not
+    /// say there that it lives. The broker and the lease store are reached.
+    LedgerCutOff {
+        /// Which.
+        node: NodeId,
+        /// For so long.
+        for_ms: Millis,
+    },
     /// The broker is gone.
     BrokerAway {
         /// For so long.

@@ -176,6 +176,7 @@ impl World {
                 clock,
                 control: None,
                 cut_off: None,
+                ledger_cut: None,
                 gone: false,
                 life: 0,
                 n_followed: 0,

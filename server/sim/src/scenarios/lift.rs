@@ -72,10 +72,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "In edge mode a lift with a rider is called.",
         edge::INTO_OCCUPIED_CAR,
     ),
-    pending(
+    built(
         "takeover_fresh_token",
         "A node that lost its task gets a fresh lease and speaks for it.",
-        "a node that alone is cut off from the ledger",
+        voices::FRESH_TOKEN,
     ),
     built("late_lift_command", "A command for a lift is five seconds on its way.", road::LATE_COMMAND),
     built(

@@ -107,6 +107,13 @@ impl Play {
         }
     }
 
+    /// Node A and the ledger do not reach each other.
+    pub fn cut_node_off_ledger(&mut self, for_ms: Millis) {
+        if let Some(node) = Self::node_id() {
+            self.suffer(FaultKind::LedgerCutOff { node, for_ms });
+        }
+    }
+
     /// The connection to the lift's PLC suffers.
     pub fn plc_link(&mut self, effect: PlcLinkEffect, for_ms: Millis) {
         if let Some(lift) = self.lift_id() {

@@ -24,6 +24,8 @@ const FAMILY_PERCENT: u64 = 35;
 const GONE_PERCENT: u64 = 20;
 /// So many of a hundred worlds have a node that the broker does not reach for a while.
 const CUT_OFF_PERCENT: u64 = 20;
+/// So many of a hundred worlds have a node that alone does not reach the ledger for a while.
+const LEDGER_CUT_PERCENT: u64 = 20;
 /// In so many of a hundred worlds gateways do not hear the nodes as they should.
 const BEATS_PERCENT: u64 = 20;
 /// So many of a hundred orders are taken back.
@@ -56,6 +58,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     draw_gone(seed, span, &mut config, &mut families);
     draw_cut_off(seed, span, &mut config, &mut families);
     draw_beats(seed, span, &mut config, &mut families);
+    draw_ledger_cut(seed, span, &mut config, &mut families);
     Ok(RandomWorld { config, families, span })
 }
 
@@ -83,6 +86,19 @@ fn draw_cut_off(seed: u64, span: Millis, config: &mut WorldConfig, families: &mu
         let at = Millis(rng.within(1000..=span.0.max(1000)));
         let for_ms = Millis(rng.within(500..=60_000));
         config.faults.push(Fault { at, kind: FaultKind::NodeCutOff { node, for_ms } });
+    }
+}
+
+/// A node alone does not reach the ledger for a while.
+fn draw_ledger_cut(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    let mut rng = Rng::new(seed, "ledger cut");
+    if rng.within(0..=99) < LEDGER_CUT_PERCENT
+        && let Some(node) = one_of(&mut rng, &config.nodes).cloned()
+    {
+        families.insert(FaultFamily::Ledger);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        let for_ms = Millis(rng.within(500..=40_000));
+        config.faults.push(Fault { at, kind: FaultKind::LedgerCutOff { node, for_ms } });
     }
 }
 

@@ -34,9 +34,7 @@ impl Reach {
             Safeguard::MemoryWindow => {
                 Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
             }
-            Safeguard::ClaimFence => Self::Out(
-                "what a node sent before it lost a task carries an older token, or an id that the vehicle remembers",
-            ),
+            Safeguard::ClaimFence => Self::Seed(88),
             Safeguard::TokenFence => Self::Out(
                 "serials rise over whatever the store forgets, and a command late enough to be outranked names an old read",
             ),

@@ -76,7 +76,7 @@ impl World {
             }
             Parcel::Connect { vehicle } => self.connect(&vehicle),
             Parcel::Missed { vehicle, connection } => self.missed(vehicle, connection),
-            Parcel::NodeUp { node } => self.start_node(node),
+            Parcel::NodeUp { node } => self.node_up(node),
             Parcel::GatewayUp { gateway } => self.start_gateway(gateway),
             Parcel::BrokerBack => self.broker_back(),
             Parcel::NodeReached { node } => self.tell_broker(node),
@@ -134,6 +134,14 @@ impl World {
         };
         let now = self.now;
         self.gateways.get_mut(idx)?.clock.paused(now)
+    }
+
+    /// A start takes in the ledger, and waits for it.
+    fn node_up(&mut self, node: usize) {
+        match self.ledger_cut(node) {
+            Some(until) => self.post.send(until, Parcel::NodeUp { node }),
+            None => self.start_node(node),
+        }
     }
 
     fn node_hears(&mut self, place: u64, idx: usize, life: u32, event: Box<Event>) {

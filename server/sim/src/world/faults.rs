@@ -51,6 +51,7 @@ impl World {
             FaultKind::LedgerAway { for_ms } => {
                 self.ledger_away = self.ledger_away.max(Some(now + *for_ms));
             }
+            FaultKind::LedgerCutOff { node, for_ms } => self.cut_off_ledger(node, now + *for_ms),
             FaultKind::BrokerAway { for_ms, forgets } => self.lose_broker(now + *for_ms, *forgets),
             FaultKind::NodeCutOff { node, for_ms } => self.cut_off(node, now + *for_ms),
             FaultKind::Road { road, effect, permille, for_ms } => {

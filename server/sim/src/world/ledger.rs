@@ -6,7 +6,7 @@ use kernel::control::{BatchId, Event};
 use kernel::ids::{LedgerSequence, NodeId};
 use kernel::ledger::{Guard, Presence, Rows};
 use kernel::safeguard::Safeguard;
-use kernel::time::Millis;
+use kernel::time::{Millis, Mono};
 use kernel::timing::FOLLOW_POLL;
 use kernel::wire::gateway::LiftCommand;
 use kernel::wire::ledger::{Entry, Record};
@@ -48,6 +48,22 @@ impl SharedLedger {
 }
 
 impl World {
+    pub(super) fn cut_off_ledger(&mut self, id: &NodeId, until: Mono) {
+        if let Some(node) = self.nodes.iter_mut().find(|it| it.id == *id) {
+            node.ledger_cut = node.ledger_cut.max(Some(until));
+        }
+    }
+
+    /// Until when a node and the ledger do not reach each other, if they do not.
+    pub(super) fn ledger_cut(&self, node: usize) -> Option<Mono> {
+        self.nodes.get(node).and_then(|it| it.ledger_cut).filter(|until| self.now < *until)
+    }
+
+    /// What a node writes is stored or refused.
+    fn reaches_ledger(&self, node: usize) -> bool {
+        self.ledger_cut(node).is_none() && self.ledger_away.is_none_or(|until| until <= self.now)
+    }
+
     /// Something of a node is on its way to the ledger: late, maybe, and never before what it sent earlier.
     pub(super) fn ask_ledger(&mut self, idx: usize, parcel: Parcel) {
         let at = self.now + LEDGER_LEG + self.draw_delay(Road::Ledger);
@@ -69,7 +85,7 @@ impl World {
         guards: &[Guard],
     ) {
         let (node, life, batch) = author;
-        if self.ledger_away.is_some_and(|until| self.now < until) {
+        if !self.reaches_ledger(node) {
             let event = Event::AppendFailed { batch, reason: "the ledger does not answer".to_owned() };
             self.ledger_answers(node, life, event);
             return;
@@ -122,9 +138,9 @@ impl World {
 
     /// A node takes in what the ledger holds beyond what it had, in order, each batch once.
     pub(super) fn news(&mut self, place: u64, idx: usize, life: u32, n_batches: usize) {
-        let now = self.now;
+        let (now, cut) = (self.now, self.ledger_cut(idx));
         let Some(node) = self.nodes.get_mut(idx).filter(|it| it.life == life) else { return };
-        if let Some(until) = node.clock.paused(now) {
+        if let Some(until) = node.clock.paused(now).max(cut) {
             self.post.hold(until, place, Parcel::News { node: idx, life, n_batches });
             return;
         }
@@ -148,7 +164,7 @@ impl World {
 
     /// A node says that it lives, and hears who else does.
     pub(super) fn attended(&mut self, (idx, life): (usize, u32), run: u64, beat: u64, hears_broker: bool) {
-        if self.ledger_away.is_some_and(|until| self.now < until) {
+        if !self.reaches_ledger(idx) {
             return;
         }
         let Some(node) = self.nodes.get(idx) else { return };

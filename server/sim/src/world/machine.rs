@@ -78,6 +78,8 @@ pub(super) struct NodeMachine {
     pub(super) control: Option<Control>,
     /// The broker does not reach it until then.
     pub(super) cut_off: Option<Mono>,
+    /// The ledger does not reach it until then.
+    pub(super) ledger_cut: Option<Mono>,
     /// It never starts again.
     pub(super) gone: bool,
     /// Rises by each start: what was on its way to an earlier run is lost.

@@ -75,3 +75,40 @@ pub(super) const RESTART_EMPTY: Script = Script {
     never: &["StaleToken"],
     within: Millis::seconds(120),
 };
+
+/// A does not learn that its run is over: in its book the ride has yet to begin, when B has brought it to its end. So A
+/// calls the car back, by a lease that was never another's.
+pub(super) const FRESH_TOKEN: Script = Script {
+    safeguard: Safeguard::ClaimFence,
+    backups: &[],
+    checker: Checker::NothingStale,
+    site: TWO_NODES,
+    orders: UP,
+    play: |play| {
+        play.until("→ L1 C-A1.1 OpenDoor F1");
+        play.cut_node_off_ledger(Millis::seconds(90));
+        play.until("TaskClaimed … Generation(2)");
+        play.until("L1 is granted to B");
+        play.until("L1 takes number");
+        play.until("L1 is granted to A");
+    },
+    danger: &[
+        "SessionChanged … Granted",
+        "→ L1 C-A1.1 OpenDoor F1",
+        "FAULT LedgerCutOff { node: A",
+        "NodeLost { node: A",
+        "TaskClaimed … Generation(2)",
+        "L1 is granted to B",
+        "L1 is granted to A",
+        "→ L1 C-A1.",
+    ],
+    expects: &[
+        "NodeLost { node: A",
+        "L1 is granted to A",
+        "→ L1 C-A1.",
+        "Refused { reason: StaleClaim }",
+        "Finished",
+    ],
+    never: &[],
+    within: WITHIN,
+};
