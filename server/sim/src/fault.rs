@@ -33,6 +33,12 @@ pub enum FaultKind {
         /// For so long.
         for_ms: Millis,
     },
+    /// The broker stands still in the same way: what is sent over it waits, in its order. Shorter than a keep-alive, so
+    /// no connection breaks by it.
+    BrokerPaused {
+        /// For so long.
+        for_ms: Millis,
+    },
     /// A node dies, and is started again.
     NodeKilled {
         /// Which.
@@ -135,6 +141,10 @@ pub enum FaultKind {
 }
 
 /// Whose clock.
+///
+/// Others have no wall clock that could be set. A vehicle says and judges nothing by the time of day: its messages are
+/// ordered by boot and number, and a validity is a span. A PLC shows a counter that lives, and no time. The ledger
+/// stores the time that the proposing node gives: to set its clock is to set the node's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// A node's.
@@ -143,6 +153,8 @@ pub enum Machine {
     Gateway(GatewayId),
     /// The lease store's; leases end by it.
     Store,
+    /// The broker's; the validity of what it keeps ends by it.
+    Broker,
 }
 
 /// How the lease store fails.

@@ -217,13 +217,16 @@ impl SimPlant {
 
     /// Lets a vehicle act, then the lift that it rides or rode, then keeps its next deadline.
     fn touch(&mut self, idx: usize, now: Mono, act: impl FnOnce(&mut VehicleModel)) {
-        let before = self.ride_of(idx);
+        let froze =
+            |it: &Self| it.vehicles.get(idx).is_some_and(|it| it.model.stands_still_until().is_some());
+        let (before, stood) = (self.ride_of(idx), froze(self));
         if let Some(vehicle) = self.vehicles.get_mut(idx) {
             act(&mut vehicle.model);
         }
         let after = self.ride_of(idx);
         self.settle(idx);
-        if before != after {
+        // Who goes on after a standstill has yet to see what its car did meanwhile.
+        if before != after || stood && !froze(self) {
             let lifts: BTreeSet<usize> =
                 [before, after].into_iter().flatten().map(|(lift, _)| lift).collect();
             for lift in lifts {

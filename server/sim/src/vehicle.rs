@@ -24,7 +24,7 @@ use kernel::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleReport};
 pub use kept::KeptVehicle;
 pub(crate) use kept::VehicleMark;
 pub use memory::{KeptMemory, VehicleMemory};
-pub use trouble::{RadioEffect, RadioPlace, RadioRoad, RadioTrouble};
+pub use trouble::{FROZEN_MAX, RadioEffect, RadioPlace, RadioRoad, RadioTrouble};
 
 use crate::radio::{Cover, Radio, Signal};
 use crate::rng::Rng;
@@ -144,6 +144,8 @@ pub struct VehicleModel {
     radio_troubles: Vec<RadioTrouble>,
     /// What its car sensor sees shows late by so much, until a moment.
     sensor_late: Option<(Millis, Mono)>,
+    /// Its controller stands still since then, until then.
+    frozen: Option<(Mono, Mono)>,
     acknowledged: u64,
     beat: u64,
     heartbeat_due: Mono,
@@ -169,6 +171,7 @@ impl VehicleModel {
             radio: Radio::new(cover, rng),
             radio_troubles: Vec::new(),
             sensor_late: None,
+            frozen: None,
             id: start.id,
             vehicle: start.vehicle,
             ways,
@@ -242,6 +245,9 @@ impl VehicleModel {
 
     /// The earliest moment at which it has to act on its own.
     pub fn due(&self) -> Mono {
+        if let Some((_, until)) = self.frozen {
+            return until;
+        }
         let mut due = self.heartbeat_due.min(self.telemetry_due);
         let link = self.link_open.then(|| self.beat_heard + LINK_SILENCE);
         let work = self.work.as_ref().and_then(Work::due);
@@ -254,6 +260,9 @@ impl VehicleModel {
 
     /// Does what is due by now.
     pub fn step(&mut self, now: Mono) {
+        if !self.is_awake(now) {
+            return;
+        }
         if self.link_open && now >= self.beat_heard + LINK_SILENCE {
             self.link_open = false;
         }

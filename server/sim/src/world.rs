@@ -59,7 +59,7 @@ struct Session {
     connected: bool,
     /// Rises by each connection: what was on its way over an earlier one is lost.
     connection: u32,
-    /// Kept while it is away, each until its validity ends.
+    /// Kept while it is away, each until its validity ends by the broker's clock.
     kept: VecDeque<(Mono, VehicleCommand)>,
     /// TCP keeps the order: nothing reaches it before this, and nothing comes from it before that.
     down_free: Mono,
@@ -105,6 +105,10 @@ pub struct World {
     post: Post,
     sessions: BTreeMap<VehicleId, Session>,
     broker_away: Option<Mono>,
+    /// It stands still until then.
+    broker_paused: Option<Mono>,
+    /// How far its wall clock was set, all in all.
+    broker_step_ms: i64,
     roads: Vec<RoadTrouble>,
     plc_links: BTreeMap<LiftId, (PlcLinkEffect, Mono)>,
     /// Connections that a PLC closed, until they are open again.
@@ -149,6 +153,8 @@ impl World {
             post: Post::default(),
             sessions: config.plant.vehicles.keys().map(|id| (id.clone(), Session::default())).collect(),
             broker_away: None,
+            broker_paused: None,
+            broker_step_ms: 0,
             roads: Vec::new(),
             plc_links: BTreeMap::new(),
             plc_closed: BTreeMap::new(),
@@ -235,7 +241,7 @@ impl World {
         let due = machines.chain(gateways).chain(plant).chain(self.post.due()).min();
         self.now = due.map_or(self.now, |due| self.now.max(due));
         if let Some((place, parcel)) = self.post.take(self.now) {
-            match self.gateway_pause(&parcel) {
+            match self.pause_of_taker(&parcel) {
                 Some(until) => self.post.hold(until, place, parcel),
                 None => {
                     self.n_events += 1;

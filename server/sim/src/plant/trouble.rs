@@ -6,7 +6,7 @@ use kernel::time::{Millis, Mono};
 
 use super::SimPlant;
 use crate::lift::{Intake, LiftTrouble};
-use crate::vehicle::{RadioEffect, RadioPlace, RadioTrouble};
+use crate::vehicle::{FROZEN_MAX, RadioEffect, RadioPlace, RadioTrouble};
 
 /// Something that goes wrong at the plant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,13 @@ pub enum PlantTrouble {
     VehicleRestarted {
         /// Which.
         vehicle: VehicleId,
+    },
+    /// A vehicle's controller stands still, as under SIGSTOP, and with it the vehicle. Its clock runs on.
+    VehicleFrozen {
+        /// Which.
+        vehicle: VehicleId,
+        /// For so long. Longer than [`FROZEN_MAX`] counts as that: then its connection would break, as by lost radio.
+        for_ms: Millis,
     },
     /// What a vehicle's car sensor sees shows late: that it is in the car, or out of it.
     VehicleSensorLate {
@@ -71,6 +78,10 @@ impl SimPlant {
             }
             PlantTrouble::VehicleRestarted { vehicle } => {
                 self.with_vehicle(vehicle, now, |model| model.restart(now));
+            }
+            PlantTrouble::VehicleFrozen { vehicle, for_ms } => {
+                let until = now + (*for_ms).min(FROZEN_MAX);
+                self.with_vehicle(vehicle, now, |model| model.freeze(until, now));
             }
             PlantTrouble::VehicleSensorLate { vehicle, by_ms, for_ms } => {
                 self.with_vehicle(vehicle, now, |model| model.trouble_sensor(*by_ms, now + *for_ms));

@@ -13,7 +13,7 @@ use crate::lift::{Intake, LiftTrouble};
 use crate::plant::PlantTrouble;
 use crate::rng::Rng;
 use crate::sites::{SiteShape, nodes, site};
-use crate::vehicle::{RadioEffect, RadioPlace};
+use crate::vehicle::{FROZEN_MAX, RadioEffect, RadioPlace};
 use crate::world::{PlannedOrder, WorldConfig};
 
 /// Nodes that share a ledger.
@@ -26,6 +26,10 @@ const GONE_PERCENT: u64 = 20;
 const CUT_OFF_PERCENT: u64 = 20;
 /// So many of a hundred worlds have a node that alone does not reach the ledger for a while.
 const LEDGER_CUT_PERCENT: u64 = 20;
+/// In so many of a hundred worlds the broker's clock is set.
+const BROKER_CLOCK_PERCENT: u64 = 15;
+/// In so many of a hundred worlds a vehicle or the broker stands still.
+const STANDSTILL_PERCENT: u64 = 20;
 /// In so many of a hundred worlds gateways do not hear the nodes as they should.
 const BEATS_PERCENT: u64 = 20;
 /// So many of a hundred orders are taken back.
@@ -59,6 +63,8 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     draw_cut_off(seed, span, &mut config, &mut families);
     draw_beats(seed, span, &mut config, &mut families);
     draw_ledger_cut(seed, span, &mut config, &mut families);
+    draw_broker_clock(seed, span, &mut config, &mut families);
+    draw_standstill(seed, span, &mut config, &mut families);
     Ok(RandomWorld { config, families, span })
 }
 
@@ -99,6 +105,45 @@ fn draw_ledger_cut(seed: u64, span: Millis, config: &mut WorldConfig, families: 
         let at = Millis(rng.within(1000..=span.0.max(1000)));
         let for_ms = Millis(rng.within(500..=40_000));
         config.faults.push(Fault { at, kind: FaultKind::LedgerCutOff { node, for_ms } });
+    }
+}
+
+fn draw_broker_clock(
+    seed: u64,
+    span: Millis,
+    config: &mut WorldConfig,
+    families: &mut BTreeSet<FaultFamily>,
+) {
+    let mut rng = Rng::new(seed, "broker clock");
+    if rng.within(0..=99) < BROKER_CLOCK_PERCENT {
+        families.insert(FaultFamily::Clock);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        let kind = FaultKind::ClockStepped { machine: Machine::Broker, by_ms: step(&mut rng) };
+        config.faults.push(Fault { at, kind });
+    }
+}
+
+/// Forwards or backwards by up to a minute.
+fn step(rng: &mut Rng) -> i64 {
+    i64::try_from(rng.within(0..=120_000)).unwrap_or_default() - 60_000
+}
+
+/// A vehicle or the broker stands still for a while.
+fn draw_standstill(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    let mut rng = Rng::new(seed, "standstill");
+    let vehicles: Vec<&VehicleId> = config.plant.vehicles.keys().collect();
+    if rng.within(0..=99) < STANDSTILL_PERCENT
+        && let Some(vehicle) = one_of(&mut rng, &vehicles).map(|it| (*it).clone())
+    {
+        families.insert(FaultFamily::Pause);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        let kind = if rng.within(0..=2) == 0 {
+            FaultKind::BrokerPaused { for_ms: Millis(rng.within(500..=15_000)) }
+        } else {
+            let for_ms = Millis(rng.within(500..=FROZEN_MAX.0));
+            FaultKind::Plant(PlantTrouble::VehicleFrozen { vehicle, for_ms })
+        };
+        config.faults.push(Fault { at, kind });
     }
 }
 
@@ -162,8 +207,7 @@ fn fault(rng: &mut Rng, family: FaultFamily, config: &WorldConfig) -> Result<Fau
                 1 => Machine::Gateway(gateway),
                 _ => Machine::Store,
             };
-            let by = i64::try_from(rng.within(0..=120_000)).unwrap_or_default() - 60_000;
-            FaultKind::ClockStepped { machine, by_ms: by }
+            FaultKind::ClockStepped { machine, by_ms: step(rng) }
         }
         FaultFamily::Store => FaultKind::Store(match rng.within(0..=3) {
             0 => StoreFault::Stopped { for_ms: Millis(rng.within(500..=40_000)) },

@@ -83,6 +83,7 @@ impl VehicleModel {
 
     /// Where it is at this moment, as far as its sensors say.
     pub fn place(&self, now: Mono) -> Place {
+        let now = self.frozen.map_or(now, |(since, _)| since);
         if let Some(seen) = self.work.as_ref().and_then(Work::seen_at) {
             return seen;
         }

@@ -447,3 +447,25 @@ fn telemetry_tells_the_signal_each_second() {
     assert_eq!(samples.len(), 10);
     assert!(samples.iter().all(|it| (-58..=-52).contains(&it.rssi_dbm) && it.battery_pct <= 100));
 }
+
+#[test]
+fn a_frozen_controller_does_nothing_and_goes_on_where_it_was_with_a_closed_link() {
+    let mut bench = Bench::open();
+    bench.tell(&command("V1", 2, drive(&["H1", "S1", "W1"])));
+    bench.run(Millis(3000));
+    let place = bench.model.place(bench.now);
+    bench.model.freeze(bench.now + Millis::seconds(8), bench.now);
+    bench.seen.clear();
+    bench.run_with(Millis(7900), false);
+    assert_eq!(bench.seen, [], "it says nothing");
+    assert_eq!(bench.model.place(bench.now), place);
+    bench.run_with(Millis(100), false);
+    let beat = bench.heartbeat();
+    assert_eq!((beat.place, beat.link_open), (place, false));
+    let next = command("V1", 3, drive(&["H1", "S1"]));
+    assert_eq!(bench.refusal(&next), Some(VehicleRefusal::StaleLink));
+    bench.run(Millis(6900));
+    assert_eq!(bench.progress(), []);
+    bench.run(Millis(100));
+    assert_eq!(bench.progress(), [Progress::Done], "later by what it stood still");
+}

@@ -11,6 +11,9 @@ const LOSS_NORMAL_PERMILLE: u16 = 1;
 /// Before lift doors: half of what was seen at its worst there, 30 % and more, is called broken; a tenth of that is usual.
 const LOSS_WEAK_PERMILLE: u16 = 50;
 
+/// A broker gives a connection up after one and a half keep-alives of 20 s.
+pub const FROZEN_MAX: Millis = Millis::seconds(29);
+
 /// Where the radio is troubled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RadioPlace {
@@ -89,9 +92,35 @@ impl VehicleModel {
         self.sensor_late.map(|(by_ms, _)| by_ms)
     }
 
+    /// The controller stands still until a moment, and the vehicle with it. Whoever has something for it keeps that until
+    /// it goes on.
+    pub fn freeze(&mut self, until: Mono, now: Mono) {
+        let (since, before) = self.frozen.unwrap_or((now, until));
+        self.frozen = Some((since, before.max(until)));
+    }
+
+    /// Until when the controller stands still, if it does.
+    pub fn stands_still_until(&self) -> Option<Mono> {
+        self.frozen.map(|(_, until)| until)
+    }
+
+    /// Whether the controller runs; one that goes on now finds its work as it left it, says where it is, and by its
+    /// clock has heard nobody meanwhile.
+    pub(super) fn is_awake(&mut self, now: Mono) -> bool {
+        if let Some((since, until)) = self.frozen.take_if(|(_, until)| *until <= now) {
+            if let Some(work) = &mut self.work {
+                work.rest(since, until);
+            }
+            self.heartbeat_due = self.heartbeat_due.max(until);
+            self.telemetry_due = self.telemetry_due.max(until);
+        }
+        self.frozen.is_none()
+    }
+
     /// The controller starts again. It stands where it stood; its memory is kept, the work in hand is not.
     pub fn restart(&mut self, now: Mono) {
         self.memory = std::mem::take(&mut self.memory).started();
+        self.frozen = None;
         self.settle_where_it_stands();
         self.completions.clear();
         self.undelivered.clear();

@@ -194,6 +194,10 @@ impl VehicleModel {
         self.car_passes_radio = view.radio_passes;
         let began = match self.work.take() {
             None => false,
+            Some(work) if self.frozen.is_some() => {
+                self.work = Some(work);
+                false
+            }
             Some(mut work) => {
                 let began = self.cross_sill(&mut work, view, now);
                 self.work = Some(work);

@@ -31,7 +31,7 @@ impl World {
             }
             Parcel::NodeBeat { gateway, beat } => self.beat_arrives(gateway, *beat),
             Parcel::ToVehicle(command) => {
-                let expires = self.now + command.valid_for_ms;
+                let expires = self.broker_time() + command.valid_for_ms;
                 self.broker_takes(*command, expires);
             }
             Parcel::OverRadio { command, expires, connection } => {
@@ -97,20 +97,22 @@ impl World {
         }
     }
 
-    /// Until when the gateway stands still that should take a parcel.
-    pub(super) fn gateway_pause(&mut self, parcel: &Parcel) -> Option<Mono> {
+    /// Until when the gateway, vehicle or broker stands still that should take a parcel.
+    pub(super) fn pause_of_taker(&mut self, parcel: &Parcel) -> Option<Mono> {
         let idx = match parcel {
             Parcel::ToGateway { gateway, .. }
             | Parcel::NodeBeat { gateway, .. }
             | Parcel::ReadDone { gateway, .. }
             | Parcel::Written { gateway, .. } => *gateway,
             Parcel::Poll { lift } => self.gateway_of(lift)?.0,
+            Parcel::OverRadio { command, .. } => return self.stands_still(&command.vehicle),
+            Parcel::ReportTaken { vehicle, .. } | Parcel::Beat { vehicle, .. } => {
+                return self.stands_still(vehicle);
+            }
+            Parcel::Connect { vehicle } => return self.stands_still(vehicle).max(self.broker_pause()),
             Parcel::ToNode { .. }
             | Parcel::ToVehicle(_)
-            | Parcel::OverRadio { .. }
             | Parcel::FromVehicle { .. }
-            | Parcel::ReportTaken { .. }
-            | Parcel::Beat { .. }
             | Parcel::ToLedger { .. }
             | Parcel::News { .. }
             | Parcel::Attend { .. }
@@ -119,7 +121,6 @@ impl World {
             | Parcel::OpenCall { .. }
             | Parcel::SettleCall { .. }
             | Parcel::Write { .. }
-            | Parcel::Connect { .. }
             | Parcel::Missed { .. }
             | Parcel::NodeUp { .. }
             | Parcel::GatewayUp { .. }
@@ -134,6 +135,10 @@ impl World {
         };
         let now = self.now;
         self.gateways.get_mut(idx)?.clock.paused(now)
+    }
+
+    fn stands_still(&self, vehicle: &VehicleId) -> Option<Mono> {
+        self.sim.vehicle(vehicle)?.stands_still_until().filter(|until| self.now < *until)
     }
 
     /// A start takes in the ledger, and waits for it.
@@ -179,7 +184,7 @@ impl World {
 
     fn send_over_radio(&mut self, command: VehicleCommand, expires: Mono) {
         let delay = self.radio_delay(&command.vehicle);
-        let at = self.now + BROKER_LEG + delay;
+        let at = self.broker_turn() + BROKER_LEG + delay;
         let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
         session.down_free = session.down_free.max(at);
         let (at, connection) = (session.down_free, session.connection);
@@ -225,7 +230,7 @@ impl World {
                 let taken =
                     Parcel::ReportTaken { vehicle: vehicle.clone(), report: report.report, connection };
                 let delay = self.radio_delay(&vehicle);
-                self.post.send(self.now + delay + BROKER_LEG, taken);
+                self.post.send(self.broker_turn() + delay + BROKER_LEG, taken);
                 self.note(|| format!("{vehicle} reports {} {:?}", report.command, report.progress));
                 (Road::VehicleAnswer, Event::Reported(report))
             }
@@ -317,7 +322,7 @@ impl World {
         // What was kept arrives before anything that follows from the connection.
         self.sim.handle(SimEvent::VehicleConnected { vehicle: vehicle.clone() }, now);
         for (expires, command) in kept {
-            if expires > now {
+            if expires > self.broker_time() {
                 self.send_over_radio(command, expires);
             }
         }

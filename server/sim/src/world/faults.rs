@@ -24,6 +24,9 @@ impl World {
                     machine.clock.pause(now + *for_ms);
                 }
             }
+            FaultKind::BrokerPaused { for_ms } => {
+                self.broker_paused = self.broker_paused.max(Some(now + *for_ms));
+            }
             FaultKind::NodeKilled { node, for_ms } => {
                 if let Some(idx) = self.nodes.iter().position(|it| it.id == *node) {
                     self.kill_node(idx, *for_ms);
@@ -115,6 +118,7 @@ impl World {
                 }
             }
             Machine::Store => self.store.step_clock(by_ms),
+            Machine::Broker => self.broker_step_ms = self.broker_step_ms.saturating_add(by_ms),
         }
     }
 
@@ -129,6 +133,7 @@ impl World {
 
     fn lose_broker(&mut self, until: kernel::time::Mono, forgets: bool) {
         self.broker_away = self.broker_away.max(Some(until));
+        self.broker_paused = None;
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
             self.disconnect(&vehicle);
             if let Some(session) = self.sessions.get_mut(&vehicle).filter(|_| forgets) {

@@ -12,7 +12,7 @@ impl World {
     /// Lets a node or gateway die right after the effect with this number, from 1 over all its lives, and starts it
     /// again after `away`. Of a node count the effects that a ledger, a lease store, a gateway or a WMS sees; of a
     /// gateway those on its disk, its PLCs and the vehicles, and the outcomes that it tells. A number that is reached
-    /// already kills at once. The lease store is no such machine, and nothing happens to it.
+    /// already kills at once. Lease store and broker are no such machines, and nothing happens to them.
     pub fn kill_after(&mut self, machine: &Machine, effect: u64, away: Millis) {
         if let Some(fuse) = self.fuse(machine) {
             fuse.armed = Some((effect, away));
@@ -34,7 +34,7 @@ impl World {
         match machine {
             Machine::Node(id) => self.nodes.iter_mut().find(|it| it.id == *id).map(|it| &mut it.fuse),
             Machine::Gateway(id) => self.gateways.iter_mut().find(|it| it.id == *id).map(|it| &mut it.fuse),
-            Machine::Store => None,
+            Machine::Store | Machine::Broker => None,
         }
     }
 

@@ -191,7 +191,8 @@ impl World {
                 continue;
             };
             let event = Event::Overheard(Box::new(command.clone()));
-            self.send_to_node(node, life, BROKER_LEG.times(2), event);
+            let wait = self.broker_turn().since(self.now);
+            self.send_to_node(node, life, wait + BROKER_LEG.times(2), event);
         }
     }
 

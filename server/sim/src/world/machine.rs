@@ -18,7 +18,7 @@ pub(super) struct Clock {
 }
 
 /// Every machine had been up for so long before the world began, so that a clock set back still shows a time.
-const UPTIME_MS: u64 = 10_000_000;
+pub(super) const UPTIME_MS: u64 = 10_000_000;
 
 /// The wall clocks of a world begin on 1 January 2026.
 const WALL_START_MS: i64 = 1_767_225_600_000;

@@ -4,10 +4,11 @@ use kernel::control::{Control, Effect, Event};
 use kernel::gateway::{self, Gateway};
 use kernel::ids::{LiftId, VehicleId};
 use kernel::lease::LeaseRequest;
-use kernel::time::Millis;
+use kernel::time::{Millis, Mono};
 use kernel::wire::gateway::GatewayCommand;
 
 use super::fuse::{leaves_gateway, leaves_node};
+use super::machine::UPTIME_MS;
 use super::post::Parcel;
 use super::{CONNECT_TIME, World};
 use crate::fault::{PlcLinkEffect, Road, RoadEffect};
@@ -249,7 +250,8 @@ impl World {
     /// Carries a parcel over the broker, past what that road suffers now.
     pub(super) fn carry(&mut self, road: Road, parcel: Parcel) {
         if !self.broker_is_away() {
-            self.carry_on(road, BROKER_LEG.times(2), parcel);
+            let wait = self.broker_turn().since(self.now);
+            self.carry_on(road, wait + BROKER_LEG.times(2), parcel);
         }
     }
 
@@ -306,6 +308,21 @@ impl World {
 
     pub(super) fn broker_is_away(&self) -> bool {
         self.broker_away.is_some_and(|until| self.now < until)
+    }
+
+    /// Until when the broker stands still, if it does.
+    pub(super) fn broker_pause(&self) -> Option<Mono> {
+        self.broker_paused.filter(|until| self.now < *until)
+    }
+
+    /// When the broker does what it is asked to do now.
+    pub(super) fn broker_turn(&self) -> Mono {
+        self.broker_pause().unwrap_or(self.now)
+    }
+
+    /// By the broker's wall clock, which may be set.
+    pub(super) fn broker_time(&self) -> Mono {
+        Mono((UPTIME_MS + self.now.0).saturating_add_signed(self.broker_step_ms))
     }
 
     pub(super) fn is_connected(&self, vehicle: &VehicleId, connection: u32) -> bool {

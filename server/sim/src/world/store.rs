@@ -12,11 +12,10 @@ use kernel::lease::{
 };
 use kernel::time::{Millis, Mono};
 
+use super::machine::UPTIME_MS;
+
 /// A copy is taken this often; a replica that takes over is as old as the last one.
 const COPY_PERIOD: Millis = Millis::seconds(10);
-/// What its clock shows when the world begins, so that it can be set back.
-const UPTIME_MS: u64 = 10_000_000;
-
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {

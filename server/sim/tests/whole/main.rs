@@ -6,6 +6,7 @@ mod accidents;
 mod boundaries;
 mod cut_off;
 mod seeds;
+mod standstill;
 mod takeover;
 mod thaw;
 mod withdraw;

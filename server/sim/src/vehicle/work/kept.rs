@@ -52,6 +52,11 @@ impl Work {
         WorkMark { command: self.command.clone(), stage: self.stage }
     }
 
+    /// It rests from a moment to another: what it lacked then it lacks now.
+    pub(crate) fn rest(&mut self, from: Mono, to: Mono) {
+        self.stage = thaw_stage(&keep_stage(self.stage, from), to);
+    }
+
     /// All of it. Every field is named, so that a new one is not forgotten.
     pub(crate) fn kept(&self, now: Mono) -> KeptWork {
         let Self { command, task, path, goal, stage, started } = self;
