@@ -199,9 +199,10 @@ pub enum Road {
     GatewayBeat,
     /// Requests to the lease store, and its answers.
     Store,
-    /// Proposals to the ledger, and what comes back. It only suffers delays: a node's shell asks until it knows whether
-    /// a proposal was stored, and tells the machine nothing before, so for the machine a lost request or a lost answer
-    /// is a late one, and nothing comes twice.
+    /// Proposals to the ledger, and what comes back. Each node's arrive in their order, those of several nodes in any.
+    /// When the request or the answer is lost, the node's shell asks until it knows whether the proposal was stored,
+    /// tells the machine neither before, and refuses meanwhile what else is proposed. A copy is refused: it names the
+    /// end of the ledger that it was made for. A lost notification is made up for by the poll behind it.
     Ledger,
 }
 

@@ -12,6 +12,7 @@ mod faults;
 mod fuse;
 mod leases;
 mod ledger;
+mod ledger_road;
 mod machine;
 mod perform;
 mod plant_away;
@@ -187,6 +188,7 @@ impl World {
                 life: 0,
                 n_followed: 0,
                 ledger_free: START,
+                asks_ledger: false,
                 leaves_for: None,
                 fuse: Fuse::default(),
             });
@@ -377,6 +379,7 @@ impl World {
         node.life += 1;
         node.n_followed = self.ledger.n_batches();
         node.ledger_free = now;
+        node.asks_ledger = false;
         node.leaves_for = None;
         node.control = Some(control);
         let id = node.id.clone();

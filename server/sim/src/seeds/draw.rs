@@ -30,6 +30,8 @@ const LEDGER_CUT_PERCENT: u64 = 20;
 const BROKER_CLOCK_PERCENT: u64 = 15;
 /// In so many of a hundred worlds a vehicle or the broker stands still.
 const STANDSTILL_PERCENT: u64 = 20;
+/// In so many of a hundred worlds the road to the ledger loses or doubles what nodes propose.
+const LEDGER_ROAD_PERCENT: u64 = 15;
 /// In so many of a hundred worlds gateways do not hear the nodes as they should.
 const BEATS_PERCENT: u64 = 20;
 /// So many of a hundred orders are taken back.
@@ -63,6 +65,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     draw_cut_off(seed, span, &mut config, &mut families);
     draw_beats(seed, span, &mut config, &mut families);
     draw_ledger_cut(seed, span, &mut config, &mut families);
+    draw_ledger_road(seed, span, &mut config, &mut families);
     draw_broker_clock(seed, span, &mut config, &mut families);
     draw_standstill(seed, span, &mut config, &mut families);
     Ok(RandomWorld { config, families, span })
@@ -105,6 +108,24 @@ fn draw_ledger_cut(seed: u64, span: Millis, config: &mut WorldConfig, families: 
         let at = Millis(rng.within(1000..=span.0.max(1000)));
         let for_ms = Millis(rng.within(500..=40_000));
         config.faults.push(Fault { at, kind: FaultKind::LedgerCutOff { node, for_ms } });
+    }
+}
+
+/// Some of what nodes propose is lost, or comes to the ledger twice.
+fn draw_ledger_road(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    let mut rng = Rng::new(seed, "ledger road");
+    if rng.within(0..=99) < LEDGER_ROAD_PERCENT {
+        families.insert(FaultFamily::Road);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        let effect = match rng.within(0..=1) {
+            0 => RoadEffect::Drop,
+            _ => RoadEffect::Duplicate { after_ms: Millis(rng.within(1..=8000)) },
+        };
+        let permille = u16::try_from(rng.within(50..=600)).unwrap_or(600);
+        let for_ms = Millis(rng.within(1000..=30_000));
+        config
+            .faults
+            .push(Fault { at, kind: FaultKind::Road { road: Road::Ledger, effect, permille, for_ms } });
     }
 }
 
@@ -283,6 +304,7 @@ fn road(rng: &mut Rng) -> FaultKind {
 }
 
 fn road_trouble(rng: &mut Rng, road: Road) -> FaultKind {
+    // What else the road to the ledger suffers is drawn by itself.
     let effect = match rng.within(0..=2) {
         0 if road != Road::Ledger => RoadEffect::Drop,
         1 if road != Road::Ledger => RoadEffect::Duplicate { after_ms: Millis(rng.within(1..=8000)) },

@@ -50,9 +50,10 @@ impl World {
                     self.sim.handle(SimEvent::ControlBeat { vehicle }, self.now);
                 }
             }
-            Parcel::ToLedger { node, life, batch, records, guards } => {
-                self.ledger_takes((node, life, batch), records, &guards);
+            Parcel::ToLedger { author, records, guards, brought } => {
+                self.ledger_takes(author, records, &guards, brought);
             }
+            Parcel::AskLedger { author } => self.asked_after(place, author),
             Parcel::News { node, life, n_batches } => self.news(place, node, life, n_batches),
             Parcel::Attend { node, life, run, beat, hears_broker } => {
                 self.attended((node, life), run, beat, hears_broker);
@@ -114,6 +115,7 @@ impl World {
             | Parcel::ToVehicle(_)
             | Parcel::FromVehicle { .. }
             | Parcel::ToLedger { .. }
+            | Parcel::AskLedger { .. }
             | Parcel::News { .. }
             | Parcel::Attend { .. }
             | Parcel::ToStore(_)

@@ -12,6 +12,7 @@ use kernel::wire::gateway::LiftCommand;
 use kernel::wire::ledger::{Entry, Record};
 
 use super::World;
+use super::ledger_road::Brought;
 use super::perform::{BROKER_LEG, LEDGER_LEG};
 use super::post::Parcel;
 use crate::fault::Road;
@@ -45,6 +46,10 @@ impl SharedLedger {
     pub(super) fn n_batches(&self) -> usize {
         self.batches.len()
     }
+
+    pub(super) fn holds(&self, author: (usize, u32, BatchId)) -> bool {
+        self.batches.iter().rev().any(|it| it.author == author)
+    }
 }
 
 impl World {
@@ -60,17 +65,16 @@ impl World {
     }
 
     /// What a node writes is stored or refused.
-    fn reaches_ledger(&self, node: usize) -> bool {
+    pub(super) fn reaches_ledger(&self, node: usize) -> bool {
         self.ledger_cut(node).is_none() && self.ledger_away.is_none_or(|until| until <= self.now)
     }
 
-    /// Something of a node is on its way to the ledger: late, maybe, and never before what it sent earlier.
-    pub(super) fn ask_ledger(&mut self, idx: usize, parcel: Parcel) {
-        let at = self.now + LEDGER_LEG + self.draw_delay(Road::Ledger);
-        let Some(node) = self.nodes.get_mut(idx) else { return };
-        node.ledger_free = node.ledger_free.max(at);
-        let at = node.ledger_free;
-        self.post.send(at, parcel);
+    /// A node's word that it lives is on its way; one that is lost is made up for by the next.
+    pub(super) fn attend(&mut self, (node, life): (usize, u32), run: u64, beat: u64, hears_broker: bool) {
+        let at = self.ledger_turn(node);
+        if !self.is_lost_to_ledger() {
+            self.post.send(at, Parcel::Attend { node, life, run, beat, hears_broker });
+        }
     }
 
     fn ledger_answers(&mut self, idx: usize, life: u32, event: Event) {
@@ -83,23 +87,37 @@ impl World {
         author: (usize, u32, BatchId),
         records: Vec<Record>,
         guards: &[Guard],
+        brought: Brought,
     ) {
         let (node, life, batch) = author;
         if !self.reaches_ledger(node) {
-            let event = Event::AppendFailed { batch, reason: "the ledger does not answer".to_owned() };
-            self.ledger_answers(node, life, event);
+            let reason = "the ledger does not answer".to_owned();
+            self.refuse((node, life), brought, Event::AppendFailed { batch, reason });
             return;
         }
         let conditional = self.config.safeguards.holds(Safeguard::ConditionalWrites);
+        if brought == Brought::Copy {
+            self.note(|| "refused by the ledger: a copy of what was brought before".to_owned());
+            if conditional {
+                return;
+            }
+        }
         if let Err(conflict) = self.ledger.rows.check(guards) {
             self.note(|| format!("refused by the ledger: {conflict}"));
             if conditional {
-                self.ledger_answers(node, life, Event::Conflicted { batch, conflict });
+                self.refuse((node, life), brought, Event::Conflicted { batch, conflict });
                 return;
             }
         }
         self.store_records(author, records);
-        self.spread_news(node);
+        self.spread_news(node, brought);
+    }
+
+    fn refuse(&mut self, (node, life): (usize, u32), brought: Brought, event: Event) {
+        match brought {
+            Brought::First => self.ledger_answers(node, life, event),
+            Brought::Unanswered | Brought::Copy => {}
+        }
     }
 
     fn store_records(&mut self, author: (usize, u32, BatchId), records: Vec<Record>) {
@@ -119,12 +137,15 @@ impl World {
     }
 
     /// The author hears by the answer, the others by notification.
-    fn spread_news(&mut self, author: usize) {
+    fn spread_news(&mut self, author: usize, brought: Brought) {
         let n_batches = self.ledger.batches.len();
         for node in 0..self.nodes.len() {
             let Some(life) = self.nodes.get(node).filter(|it| it.control.is_some()).map(|it| it.life) else {
                 continue;
             };
+            if node == author && brought == Brought::Unanswered {
+                continue;
+            }
             let leg = if node == author { LEDGER_LEG } else { self.draw_notification() };
             let at = self.now + leg + self.draw_delay(Road::Ledger);
             self.post.send(at, Parcel::News { node, life, n_batches });
@@ -132,7 +153,7 @@ impl World {
     }
 
     fn draw_notification(&mut self) -> Millis {
-        let lost = self.rng.within(1..=LOST_ONE_IN) == 1;
+        let lost = self.rng.within(1..=LOST_ONE_IN) == 1 || self.is_lost_to_ledger();
         if lost { FOLLOW_POLL } else { Millis(self.rng.within(NOTIFICATION_MS)) }
     }
 
@@ -145,7 +166,7 @@ impl World {
             return;
         }
         while let Some(node) =
-            self.nodes.get_mut(idx).filter(|it| it.life == life && it.n_followed < n_batches)
+            self.nodes.get_mut(idx).filter(|it| it.follows(life) && it.n_followed < n_batches)
         {
             let Some(batch) = self.ledger.batches.get(node.n_followed) else { return };
             let entries = self.ledger.entries.get(batch.entries.clone()).unwrap_or_default().to_vec();
@@ -178,7 +199,9 @@ impl World {
         };
         self.ledger.presences.insert(node.id.clone(), presence);
         let peers = self.ledger.presences.values().cloned().collect();
-        self.ledger_answers(idx, life, Event::Peers(peers));
+        if !self.is_lost_to_ledger() {
+            self.ledger_answers(idx, life, Event::Peers(peers));
+        }
     }
 
     /// The others listen on the gateway's road.

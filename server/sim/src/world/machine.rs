@@ -88,9 +88,18 @@ pub(super) struct NodeMachine {
     pub(super) n_followed: usize,
     /// Nothing of it reaches the ledger before this: its shell asks for one thing after the other.
     pub(super) ledger_free: Mono,
+    /// Its shell finds out what became of a proposal.
+    pub(super) asks_ledger: bool,
     /// It was asked to stop, and is to be away for so long.
     pub(super) leaves_for: Option<Millis>,
     pub(super) fuse: Fuse,
+}
+
+impl NodeMachine {
+    /// In this life, and it takes in what the ledger holds.
+    pub(super) fn follows(&self, life: u32) -> bool {
+        self.life == life && !self.asks_ledger
+    }
 }
 
 /// A machine with a gateway.

@@ -43,10 +43,10 @@ impl World {
         let life = node.life;
         match effect {
             Effect::Append { batch, records, guards } => {
-                self.ask_ledger(idx, Parcel::ToLedger { node: idx, life, batch, records, guards });
+                self.propose((idx, life, batch), records, guards);
             }
             Effect::Attend { run, beat, hears_broker } => {
-                self.ask_ledger(idx, Parcel::Attend { node: idx, life, run, beat, hears_broker });
+                self.attend((idx, life), run, beat, hears_broker);
             }
             Effect::Left => self.node_left(idx),
             Effect::Superseded => self.note(|| "a node finds another process under its name".to_owned()),
@@ -284,18 +284,23 @@ impl World {
 
     /// How late a message of a road comes that is neither lost nor doubled.
     pub(super) fn draw_delay(&mut self, road: Road) -> Millis {
-        let now = self.now;
-        self.roads.retain(|it| it.until > now);
         let mut late = Millis(0);
-        for trouble in self.roads.clone().into_iter().filter(|it| it.road == road) {
-            if let RoadEffect::Delay { by_ms } = trouble.effect
-                && self.rng.within(0..=999) < u64::from(trouble.permille)
-            {
+        for effect in self.effects_on(road, |it| matches!(it, RoadEffect::Delay { .. })) {
+            if let RoadEffect::Delay { by_ms } = effect {
                 self.note(|| format!("late on the road: {road:?}"));
                 late = late + by_ms;
             }
         }
         late
+    }
+
+    /// What a message of a road suffers now, of the effects that are asked for.
+    pub(super) fn effects_on(&mut self, road: Road, asked: fn(&RoadEffect) -> bool) -> Vec<RoadEffect> {
+        let now = self.now;
+        self.roads.retain(|it| it.until > now);
+        let troubles = self.roads.iter().filter(|it| it.road == road && asked(&it.effect));
+        let rng = &mut self.rng;
+        troubles.filter(|it| rng.within(0..=999) < u64::from(it.permille)).map(|it| it.effect).collect()
     }
 
     fn is_cut_off(&self, node: usize) -> bool {

@@ -13,6 +13,7 @@ use kernel::wire::gateway::{ControlBeat, GatewayCommand};
 use kernel::wire::ledger::Record;
 use kernel::wire::vehicle::VehicleCommand;
 
+use super::ledger_road::Brought;
 use super::store::Request;
 use crate::vehicle::VehicleMessage;
 
@@ -57,11 +58,15 @@ pub(super) enum Parcel {
         connection: u32,
     },
     ToLedger {
-        node: usize,
-        life: u32,
-        batch: BatchId,
+        /// Which node, in which life, and its own name for it.
+        author: (usize, u32, BatchId),
         records: Vec<Record>,
         guards: Vec<Guard>,
+        brought: Brought,
+    },
+    /// A node asks what became of a proposal.
+    AskLedger {
+        author: (usize, u32, BatchId),
     },
     /// A node learns what the ledger holds, up to a batch.
     News {

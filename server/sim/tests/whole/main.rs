@@ -5,6 +5,7 @@
 mod accidents;
 mod boundaries;
 mod cut_off;
+mod ledger_road;
 mod seeds;
 mod standstill;
 mod takeover;
