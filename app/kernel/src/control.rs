@@ -246,7 +246,7 @@ impl Control {
             Event::Reported(report) => self.vehicle_reported(&report),
             Event::Heartbeat(heartbeat) => self.heartbeat_heard(heartbeat, now),
             Event::Telemetry(telemetry) => self.telemetry_heard(telemetry, now),
-            Event::Presence { vehicle, online } => self.presence_heard(&vehicle, online),
+            Event::Presence { vehicle, online } => self.presence_heard(&vehicle, online, now),
             Event::Overheard(command) => self.overheard(&command, now),
             Event::Outcome(outcome) => self.outcome_heard(&outcome, now),
             Event::GatewayStatus(status) => self.gateway_heard(status, now),

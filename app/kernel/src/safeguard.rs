@@ -66,6 +66,8 @@ pub enum Safeguard {
     Reconciliation,
     /// Control: a heartbeat brings what a lost result would have said (C8).
     HeartbeatResults,
+    /// Control: a vehicle lives by its own heartbeats; that a broker has it as online proves nothing (C11).
+    ProvenLive,
     /// Ledger: a proposal that rests on what has moved is refused (C16).
     ConditionalWrites,
     /// Control: the tasks of a node that is gone are taken over (C16).
@@ -109,6 +111,7 @@ impl Safeguard {
         Self::AskedWithdrawal,
         Self::Reconciliation,
         Self::HeartbeatResults,
+        Self::ProvenLive,
         Self::ConditionalWrites,
         Self::Takeover,
     ];
@@ -146,6 +149,7 @@ impl Safeguard {
             Self::AskedWithdrawal => "asked-withdrawal",
             Self::Reconciliation => "reconciliation",
             Self::HeartbeatResults => "heartbeat-results",
+            Self::ProvenLive => "proven-live",
             Self::ConditionalWrites => "conditional-writes",
             Self::Takeover => "takeover",
         }

@@ -98,7 +98,7 @@ pub enum FaultKind {
     BrokerAway {
         /// For so long.
         for_ms: Millis,
-        /// It comes back without the sessions that it kept.
+        /// It comes back without the sessions that it kept, and without what it retained.
         forgets: bool,
     },
     /// A node and the broker do not reach each other; the ledger and the lease store are reached.

@@ -105,6 +105,8 @@ pub struct World {
     store_looks_at: Option<Mono>,
     post: Post,
     sessions: BTreeMap<VehicleId, Session>,
+    /// Whether a vehicle is connected, as the broker retained it last.
+    retained: BTreeMap<VehicleId, bool>,
     broker_away: Option<Mono>,
     /// It stands still until then.
     broker_paused: Option<Mono>,
@@ -153,6 +155,7 @@ impl World {
             store_looks_at: None,
             post: Post::default(),
             sessions: config.plant.vehicles.keys().map(|id| (id.clone(), Session::default())).collect(),
+            retained: BTreeMap::new(),
             broker_away: None,
             broker_paused: None,
             broker_step_ms: 0,

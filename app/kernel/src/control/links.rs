@@ -37,11 +37,13 @@ impl Control {
     }
 
     /// Presence is a hint: a vehicle that left the broker must show a steady heartbeat again. That it came back says
-    /// nothing until it is heard.
-    pub(super) fn presence_heard(&mut self, vehicle: &VehicleId, online: bool) {
+    /// nothing until it is heard: the broker may have retained it from before.
+    pub(super) fn presence_heard(&mut self, vehicle: &VehicleId, online: bool, now: Now) {
         let Some(ear) = self.vehicles.get_mut(vehicle) else { return };
         if !online {
             ear.steady = 0;
+        } else if !self.safeguards.holds(Safeguard::ProvenLive) {
+            ear.beat_at = Some(now.mono);
         }
         self.touched.insert(Touched::Vehicle(vehicle.clone()));
     }

@@ -146,6 +146,11 @@ impl Play {
         }
     }
 
+    /// The broker starts again, with what it kept and retained.
+    pub fn restart_broker(&mut self, for_ms: Millis) {
+        self.suffer(FaultKind::BrokerAway { for_ms, forgets: false });
+    }
+
     /// A vehicle's controller starts again.
     pub fn restart_vehicle(&mut self, vehicle: &'static str) {
         if let Some(vehicle) = self.vehicle_id(vehicle) {

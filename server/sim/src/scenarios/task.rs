@@ -56,10 +56,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "Twelve vehicles come back at once, each to a command that was kept for it.",
         FLOOD,
     ),
-    pending(
+    built(
         "retained_stale_status",
         "A node starts and hears first what a broker retained from before.",
-        "retained messages in the lab's broker",
+        RETAINED,
     ),
     pending(
         "uplink_lost_queue_drains",
@@ -304,4 +304,34 @@ const FLOOD: Script = Script {
     ],
     never: &["Suspended { cause: Person"],
     within: Millis::seconds(3600),
+};
+
+/// The broker starts again before it misses V1, so that it has it as online for good. By that word the alarm would be
+/// taken back, and nobody called for as long as V1 has to be silent until it counts as silent.
+const RETAINED: Script = Script {
+    safeguard: Safeguard::ProvenLive,
+    backups: &[],
+    checker: Checker::OrdersEnd,
+    site: SHUTTLE,
+    orders: Orders::Listed(&[(5, "B1", "S1")]),
+    play: |play| {
+        play.until("V1 hears T-A1.0");
+        play.cut_off("V1", Millis::seconds(600));
+        play.wait(Millis::seconds(1));
+        play.restart_broker(Millis::seconds(2));
+        play.until("AlarmRaised … VehicleSilent");
+        play.wait(Millis::seconds(60));
+        play.kill_node(Millis::seconds(2));
+        play.until("the broker has V1 retained as online true");
+    },
+    danger: &[
+        "V1 is out of reach",
+        "FAULT BrokerAway",
+        "AlarmRaised … VehicleSilent",
+        "node A starts",
+        "the broker has V1 retained as online true",
+    ],
+    expects: &["AlarmRaised … VehicleSilent", "the broker has V1 retained as online true"],
+    never: &["AlarmCleared"],
+    within: Millis::seconds(3),
 };

@@ -29,6 +29,9 @@ impl Reach {
             Safeguard::LivingTask => Self::Seed(5),
             Safeguard::AskedWithdrawal => Self::Seed(26),
             Safeguard::HeartbeatResults => Self::Seed(5),
+            Safeguard::ProvenLive => Self::Out(
+                "a vehicle has to stay away, with an alarm that is taken back at the end of the world",
+            ),
             Safeguard::ConditionalWrites => Self::Seed(1),
             Safeguard::Takeover => Self::Seed(31),
             Safeguard::MemoryWindow => {

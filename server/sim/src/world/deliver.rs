@@ -328,13 +328,13 @@ impl World {
                 self.send_over_radio(command, expires);
             }
         }
-        self.tell_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle: vehicle.clone(), online: true });
+        self.show_presence(vehicle.clone(), true);
     }
 
     fn missed(&mut self, vehicle: VehicleId, connection: u32) {
         let gone = self.sessions.get(&vehicle).is_some_and(|it| !it.connected && it.connection == connection);
         if gone {
-            self.tell_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle, online: false });
+            self.show_presence(vehicle, false);
         }
     }
 

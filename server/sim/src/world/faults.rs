@@ -136,8 +136,12 @@ impl World {
         self.broker_paused = None;
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
             self.disconnect(&vehicle);
-            if let Some(session) = self.sessions.get_mut(&vehicle).filter(|_| forgets) {
+            let Some(session) = self.sessions.get_mut(&vehicle) else { continue };
+            // A broker that starts again knows no connection from before, and speaks no last will for it.
+            session.connection += 1;
+            if forgets {
                 session.kept.clear();
+                self.retained.remove(&vehicle);
             }
         }
         for idx in 0..self.nodes.len() {

@@ -244,7 +244,25 @@ impl World {
         let connected = self.reaches_broker(node);
         if let Some(life) = self.nodes.get(node).map(|it| it.life) {
             self.send_to_node(node, life, STORE_LEG, Event::Broker { connected });
+            if connected {
+                self.hand_over_retained(node, life);
+            }
         }
+    }
+
+    /// Who subscribes hears first what the broker retained, however old it is.
+    fn hand_over_retained(&mut self, node: usize, life: u32) {
+        for (vehicle, online) in self.retained.clone() {
+            self.note(|| format!("the broker has {vehicle} retained as online {online}"));
+            let event = Box::new(Event::Presence { vehicle, online });
+            self.carry(Road::VehicleAnswer, Parcel::ToNode { node, life, event });
+        }
+    }
+
+    /// A vehicle's presence goes to all nodes, and is retained.
+    pub(super) fn show_presence(&mut self, vehicle: VehicleId, online: bool) {
+        self.retained.insert(vehicle.clone(), online);
+        self.tell_all_nodes(Road::VehicleAnswer, &Event::Presence { vehicle, online });
     }
 
     /// Carries a parcel over the broker, past what that road suffers now.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::Generation;
+use crate::safeguard::{Safeguard, Safeguards};
 use crate::task::{ResumePoint, SuspendCause};
 use crate::wire::view::{Hearing, Knowledge};
 
@@ -126,4 +127,18 @@ fn a_vehicle_that_left_the_broker_has_to_be_steady_again() {
     bench.place("A1", "A2");
     assert!(bench.sent.is_empty());
     bench.command();
+}
+
+/// A node starts, and the broker has the vehicle as online from before.
+#[test]
+fn what_a_broker_retained_proves_nothing() {
+    let rows =
+        [(Safeguards::ALL, Hearing::Never), (Safeguards::all_but(Safeguard::ProvenLive), Hearing::Heard)];
+    for (safeguards, hearing) in rows {
+        let mut bench = Bench::with_one_vehicle();
+        bench.control.safeguards = safeguards;
+        let vehicle = fixture::vehicle("V2");
+        bench.handle(Event::Presence { vehicle: vehicle.clone(), online: true });
+        assert_eq!(bench.vehicles[&vehicle].hearing, hearing);
+    }
 }

@@ -127,6 +127,7 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::AskedWithdrawal
             | S::Reconciliation
             | S::HeartbeatResults
+            | S::ProvenLive
             | S::ConditionalWrites
             | S::SerialFloor
             | S::Takeover => false,
