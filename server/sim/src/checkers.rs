@@ -29,6 +29,7 @@ use crate::fault::FaultKind;
 use crate::plant::SimPlant;
 use arbiter::ArbiterWatch;
 use commands::LiftWatch;
+pub(crate) use commands::TOLD_AFTER;
 use foreign::ForeignWatch;
 use orders::LineWatch;
 pub(crate) use orders::handled;

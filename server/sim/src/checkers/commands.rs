@@ -20,8 +20,8 @@ use crate::vehicle::RideStage;
 const COMMANDS_MAX: usize = 128;
 /// What a read shows is known to its gateway by the next poll, and acted upon by the one after.
 const NOTICED_AFTER: Millis = LIFT_POLL_PERIOD.times(2);
-/// By now a node that asks has heard from the gateway what was written.
-const TOLD_AFTER: Millis = Millis::seconds(1);
+/// By now a node that asks has heard from the gateway what was written, if it was awake.
+pub(crate) const TOLD_AFTER: Millis = Millis::seconds(1);
 /// Numbers that a PLC took in one boot and that are remembered.
 const TAKEN_MAX: usize = 128;
 

@@ -11,6 +11,7 @@ use super::World;
 use super::perform::STORE_LEG;
 use super::post::Parcel;
 use super::store::{Answer, Request, Waiter};
+use crate::checkers::TOLD_AFTER;
 use crate::fault::Road;
 
 /// A store that does not answer is known to be down after so long (A6).
@@ -21,7 +22,8 @@ impl World {
         let Some(node) = self.nodes.get(idx) else { return };
         let (life, asked_at) = (node.life, node.clock.mono(self.now));
         if self.store.reaches(&lease.holder, self.now) {
-            let request = Request { node: idx, life, lease, asked_at };
+            let is_told = !node.clock.slept_within(TOLD_AFTER, self.now);
+            let request = Request { node: idx, life, lease, asked_at, is_told };
             self.carry_on(Road::Store, STORE_LEG, Parcel::ToStore(request));
         } else {
             let LeaseRequest { lift, holder, nonce, .. } = lease;
@@ -105,12 +107,14 @@ impl World {
     }
 
     fn answer_lease(&mut self, request: Request, answer: Answer) {
-        let Request { node, life, lease, .. } = request;
+        let Request { node, life, lease, is_told, .. } = request;
         let (lift, nonce) = (lease.lift.clone(), lease.nonce);
         let event = match answer {
             Answer::Granted { token, asked_at, left } => {
                 self.note(|| format!("{lift} is granted to {} {token:?}", lease.holder));
-                self.checkers.granted(self.now, &lift, &lease, token);
+                if is_told {
+                    self.checkers.granted(self.now, &lift, &lease, token);
+                }
                 let lease = HeldLease::granted_for(lift, nonce, token, asked_at, left);
                 Event::LeaseGranted { nonce, lease }
             }

@@ -15,6 +15,8 @@ pub(super) struct Clock {
     /// Its spans run on a clock that nobody sets; otherwise on the wall clock, as programs do that know no better.
     steady: bool,
     paused_until: Option<Mono>,
+    /// When it went on last after it had stood still, or is to.
+    goes_on: Option<Mono>,
 }
 
 /// Every machine had been up for so long before the world began, so that a clock set back still shows a time.
@@ -25,7 +27,13 @@ const WALL_START_MS: i64 = 1_767_225_600_000;
 
 impl Clock {
     pub(super) fn new(origin: u64, wall_offset_ms: i64, steady: bool) -> Self {
-        Self { origin: UPTIME_MS + origin, wall_step_ms: wall_offset_ms, steady, paused_until: None }
+        Self {
+            origin: UPTIME_MS + origin,
+            wall_step_ms: wall_offset_ms,
+            steady,
+            paused_until: None,
+            goes_on: None,
+        }
     }
 
     pub(super) fn stamp(&self, world: Mono) -> Now {
@@ -55,6 +63,12 @@ impl Clock {
 
     pub(super) fn pause(&mut self, until: Mono) {
         self.paused_until = Some(self.paused_until.map_or(until, |it| it.max(until)));
+        self.goes_on = self.paused_until;
+    }
+
+    /// Whether it stood still within this span: what others said meanwhile may not have been heard yet.
+    pub(super) fn slept_within(&self, span: Millis, world: Mono) -> bool {
+        self.goes_on.is_some_and(|at| world.since(at) <= span)
     }
 
     /// Whoever stood still on it is gone.
