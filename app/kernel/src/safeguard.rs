@@ -18,6 +18,14 @@ pub enum Safeguard {
     TokenFence,
     /// Gateway: an equal token of another request is refused (A7).
     TokenOwner,
+    /// Control: a send needs a grant that outlives the worst command; this is looked at last of all (A6).
+    LiveGrant,
+    /// Lease store: a request that comes again gets the grant that it got (A4).
+    SameGrant,
+    /// Lease store: a node that asks anew holds nothing by what it asked before (A4).
+    NewerRequest,
+    /// Lease store: who holds a lift for longer than any command takes is passed over (A3).
+    HoldLimit,
     /// Control: the serial of a grant lies above the highest that the gateway has admitted (A7).
     SerialFloor,
     /// Gateway: a lower session generation, and a new session while the car may be occupied, are refused (B1).
@@ -80,13 +88,17 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 36] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
         Self::ClaimFence,
         Self::TokenFence,
         Self::TokenOwner,
+        Self::LiveGrant,
+        Self::SameGrant,
+        Self::NewerRequest,
+        Self::HoldLimit,
         Self::SerialFloor,
         Self::SessionFence,
         Self::ReadAge,
@@ -125,6 +137,10 @@ impl Safeguard {
             Self::ClaimFence => "claim-fence",
             Self::TokenFence => "token-fence",
             Self::TokenOwner => "token-owner",
+            Self::LiveGrant => "live-grant",
+            Self::SameGrant => "same-grant",
+            Self::NewerRequest => "newer-request",
+            Self::HoldLimit => "hold-limit",
             Self::SerialFloor => "serial-floor",
             Self::SessionFence => "session-fence",
             Self::ReadAge => "read-age",

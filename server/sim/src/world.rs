@@ -151,7 +151,7 @@ impl World {
             plant_disk: plant_disk(&config),
             ledger: SharedLedger::default(),
             ledger_away: None,
-            store: LeaseStore::default(),
+            store: LeaseStore::under(config.safeguards),
             store_looks_at: None,
             post: Post::default(),
             sessions: config.plant.vehicles.keys().map(|id| (id.clone(), Session::default())).collect(),

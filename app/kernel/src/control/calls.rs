@@ -119,7 +119,7 @@ impl Control {
     fn make_call(&mut self, lift: &LiftId, calling: Calling, now: Now) {
         let in_time = now.mono.since(calling.since) <= READ_WAIT_MAX;
         let stands = in_time && self.is_still_wanted(lift, &calling.command, now);
-        let (Ok(permit), true) = (calling.lease.permit(now), stands) else {
+        let (Ok(permit), true) = (self.permit(&calling.lease, now), stands) else {
             self.unmake_call(&calling);
             self.fall_quiet(lift, now, Millis(0));
             return;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::calls::{CallAnswer, CallRequest, CallTable, SettledCall};
 use super::{FencingToken, LeaseNonce, LeaseRefusal};
 use crate::ids::{LiftId, NodeId};
+use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Millis, Mono};
 use crate::timing::{CALL_RECORD_LIFE, LEASE_HOLD_MAX, LEASE_TTL, LEASE_WAIT, LIFT_ACK_DEADLINE};
 
@@ -99,6 +100,8 @@ pub struct Woken {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LeaseTable {
     timing: LeaseTiming,
+    /// Which rules hold; all of them, outside the lab.
+    safeguards: Safeguards,
     slots: BTreeMap<LiftId, Slot>,
     woken: VecDeque<Woken>,
     calls: CallTable,
@@ -159,6 +162,12 @@ impl LeaseTable {
         Self { timing, ..Self::default() }
     }
 
+    /// The same under these safeguards.
+    #[must_use]
+    pub fn under(self, safeguards: Safeguards) -> Self {
+        Self { safeguards, ..self }
+    }
+
     /// What it takes how long.
     pub fn timing(&self) -> LeaseTiming {
         self.timing
@@ -177,9 +186,9 @@ impl LeaseTable {
     /// The same holder and nonce get the same grant. A node asks once at a time, by rising nonces: a higher one says
     /// that it holds nothing by the lower ones any more.
     pub fn ask(&mut self, request: &LeaseRequest, stays: bool, now: Mono) -> LeaseAnswer {
-        let timing = self.timing;
+        let (timing, safeguards) = (self.timing, self.safeguards);
         let (slot, woken) = self.slot(&request.lift, now);
-        slot.ask(request, stays, &timing, woken, now)
+        slot.ask(request, stays, (&timing, safeguards), woken, now)
     }
 
     /// Lets a lease live on for another [`LeaseTiming::ttl`], and claims it; gives what is left of it.
@@ -263,12 +272,13 @@ impl Slot {
         &mut self,
         request: &LeaseRequest,
         stays: bool,
-        timing: &LeaseTiming,
+        (timing, safeguards): (&LeaseTiming, Safeguards),
         woken: &mut VecDeque<Woken>,
         now: Mono,
     ) -> LeaseAnswer {
         let (holder, nonce) = (&request.holder, request.nonce);
-        if let Some(lease) = self.ours(holder, nonce) {
+        let again = safeguards.holds(Safeguard::SameGrant);
+        if let Some(lease) = self.ours(holder, nonce).filter(|it| again || it.since.is_none()) {
             if lease.since.is_none() {
                 lease.claim(timing, now);
             }
@@ -276,9 +286,12 @@ impl Slot {
             self.leave_line(holder);
             return granted;
         }
+        let anew = |it: &Lease| it.holder == *holder && it.nonce < nonce;
         // Nobody needs a lift for longer than the longest hold.
-        let over =
-            |it: &Lease| (it.holder == *holder && it.nonce < nonce) || it.is_held_too_long(timing, now);
+        let over = |it: &Lease| {
+            (anew(it) && safeguards.holds(Safeguard::NewerRequest))
+                || (it.is_held_too_long(timing, now) && safeguards.holds(Safeguard::HoldLimit))
+        };
         if self.lease.as_ref().is_some_and(over) {
             self.lease = None;
         }

@@ -41,10 +41,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "Clocks of node, gateway and lease store are set while a command is late.",
         road::CLOCK_STEP,
     ),
-    pending(
+    built(
         "lease_store_partition_belief",
         "A node that lost the lease store believes that it holds a lift.",
-        LEASES,
+        voices::PARTITION_BELIEF,
     ),
     built(
         "lease_store_restart_empty",
@@ -99,9 +99,5 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         plc::FROZEN,
     ),
     built("foreign_command", "The car moves and nobody commanded it.", plc::FOREIGN),
-    pending(
-        "lost_reply_of_acquire",
-        "The grant of a lease is lost on its way back.",
-        "a script: two rules of the store hide each other",
-    ),
+    built("lost_reply_of_acquire", "The grant of a lease is lost on its way back.", voices::LOST_REPLY),
 ];

@@ -44,6 +44,16 @@ impl Reach {
             Safeguard::TokenOwner => Self::Out(
                 "two holders of one token need a copy of the store from before a grant, and a command that waits for both",
             ),
+            Safeguard::LiveGrant => {
+                Self::Out("a node that outslept its grant hears on waking that it was taken for lost")
+            }
+            Safeguard::SameGrant => {
+                Self::Out("it costs some seconds: the next request of the node gets the lift")
+            }
+            Safeguard::NewerRequest => {
+                Self::Out("it costs some seconds: the longest hold is over then, and the lift free")
+            }
+            Safeguard::HoldLimit => Self::Out("it costs half a minute: then the lease of a dead node ends"),
             Safeguard::SerialFloor => Self::Seed(1),
             Safeguard::SessionFence => Self::Out(
                 "a ride is granted after the last one's commands, so an older ride carries an older token",

@@ -10,6 +10,7 @@ use kernel::lease::{
     CallAnswer, CallRequest, FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable,
     SettledCall,
 };
+use kernel::safeguard::Safeguards;
 use kernel::time::{Millis, Mono};
 
 use super::machine::UPTIME_MS;
@@ -70,6 +71,11 @@ pub(super) struct LeaseStore {
 }
 
 impl LeaseStore {
+    pub(super) fn under(safeguards: Safeguards) -> Self {
+        let table = LeaseTable::default().under(safeguards);
+        Self { copy: table.clone(), table, ..Self::default() }
+    }
+
     pub(super) fn reaches(&self, node: &NodeId, now: Mono) -> bool {
         let down = self.down_until.is_some_and(|until| now < until);
         !down && self.cut.get(node).is_none_or(|until| *until <= now)

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::lease::{LeaseAnswer, LeaseRefusal, LeaseRequest, LeaseTable, LeaseTiming, WAITERS_MAX, Woken};
+use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::Millis;
+use crate::timing::LEASE_HOLD_MAX;
 
 /// At that millisecond a node asks (`?`), asks for the last time (`!`), renews (`r`) or gives back (`-`), by that nonce
 /// and of that serial; and the answer: `+7` is granted under serial 7, `A1` waits behind A in place 1, `no A1` is not
@@ -220,4 +222,21 @@ fn a_full_line_takes_nobody_in() {
     }
     bench.plays(&[(2, "B", '?', 1, 0, "no A65"), (30_002, "B", '?', 1, 0, "+2")]);
     assert_eq!(bench.table.timing().alive(), Millis(600));
+}
+
+/// What comes of the second request when the rule is away that answers it.
+#[test]
+fn each_rule_frees_a_lift_that_would_stay_taken() {
+    let rows = [
+        (Safeguard::SameGrant, (10, "A", '?', 1, 0), "+1"),
+        (Safeguard::NewerRequest, (10, "A", '?', 2, 0), "+2"),
+        (Safeguard::HoldLimit, (LEASE_HOLD_MAX.0, "B", '?', 1, 0), "+2"),
+    ];
+    for (rule, (at, node, what, nonce, serial), answer) in rows {
+        for (safeguards, answer) in [(Safeguards::ALL, answer), (Safeguards::all_but(rule), "A1")] {
+            let mut bench = Bench::new();
+            bench.table = LeaseTable::default().under(safeguards);
+            bench.plays(&[(0, "A", '?', 1, 0, "+1"), (at, node, what, nonce, serial, answer)]);
+        }
+    }
 }

@@ -129,6 +129,10 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::HeartbeatResults
             | S::ProvenLive
             | S::ConditionalWrites
+            | S::LiveGrant
+            | S::SameGrant
+            | S::NewerRequest
+            | S::HoldLimit
             | S::SerialFloor
             | S::Takeover => false,
         };

@@ -112,3 +112,62 @@ pub(super) const FRESH_TOKEN: Script = Script {
     never: &[],
     within: WITHIN,
 };
+
+/// A outsleeps its grant, and wakes cut off from the store, which has granted the lift to B meanwhile, and from the
+/// ledger, which has given the task to B. The read on which A would decide is fresh.
+pub(super) const PARTITION_BELIEF: Script = Script {
+    safeguard: Safeguard::LiveGrant,
+    backups: &[Safeguard::TokenFence, Safeguard::ClaimFence],
+    checker: Checker::NothingStale,
+    site: TWO_NODES,
+    orders: UP,
+    play: |play| {
+        play.until("L1 is granted to A");
+        play.cut_node_off_store(Millis::seconds(200));
+        play.cut_node_off_ledger(Millis::seconds(200));
+        play.pause_node(Millis::seconds(45));
+        play.until("L1 is granted to B");
+        play.wait(Millis::seconds(60));
+    },
+    danger: &[
+        "L1 is granted to A",
+        "FAULT Store(Partitioned { node: A",
+        "FAULT LedgerCutOff { node: A",
+        "FAULT NodePaused { node: A",
+        "L1 is granted to B",
+    ],
+    expects: &["L1 is granted to B", "A does not reach the lease store"],
+    never: &["→ L1 C-A1"],
+    within: WITHIN,
+};
+
+/// The store has granted and A does not know it. By the same request it is told again; otherwise A would have to wait
+/// until the life of a lease is over that nobody uses.
+pub(super) const LOST_REPLY: Script = Script {
+    safeguard: Safeguard::SameGrant,
+    backups: &[Safeguard::NewerRequest, Safeguard::HoldLimit],
+    checker: Checker::OrdersEnd,
+    site: Site::with(2),
+    orders: UP,
+    play: |play| {
+        play.until("SessionChanged … Granted");
+        // The node has it by now, and has asked.
+        play.wait(Millis(2));
+        play.road(Road::Store, RoadEffect::Drop, Millis(100));
+        play.until_second(30);
+    },
+    danger: &[
+        "SessionChanged … Granted",
+        "L1 is granted to A … serial: 4294967297",
+        "lost on the road: Store",
+    ],
+    expects: &[
+        "lost on the road: Store",
+        "L1 is granted to A … serial: 4294967297",
+        "→ L1 C-A1.1",
+        "L1 is granted to A … serial: 4294967298",
+        "Finished",
+    ],
+    never: &[],
+    within: Millis::seconds(40),
+};
