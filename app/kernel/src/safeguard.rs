@@ -88,7 +88,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
