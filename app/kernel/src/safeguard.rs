@@ -24,6 +24,10 @@ pub enum Safeguard {
     SameGrant,
     /// Lease store: a node that asks anew holds nothing by what it asked before (A4).
     NewerRequest,
+    /// Lease store: a lift has one holder at a time (A1).
+    OneHolder,
+    /// Lease store: a lease is given back by the request alone that it was granted to (A4).
+    OwnRelease,
     /// Lease store: who holds a lift for longer than any command takes is passed over (A3).
     HoldLimit,
     /// Control: the serial of a grant lies above the highest that the gateway has admitted (A7).
@@ -88,7 +92,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -98,6 +102,8 @@ impl Safeguard {
         Self::LiveGrant,
         Self::SameGrant,
         Self::NewerRequest,
+        Self::OneHolder,
+        Self::OwnRelease,
         Self::HoldLimit,
         Self::SerialFloor,
         Self::SessionFence,
@@ -140,6 +146,8 @@ impl Safeguard {
             Self::LiveGrant => "live-grant",
             Self::SameGrant => "same-grant",
             Self::NewerRequest => "newer-request",
+            Self::OneHolder => "one-holder",
+            Self::OwnRelease => "own-release",
             Self::HoldLimit => "hold-limit",
             Self::SerialFloor => "serial-floor",
             Self::SessionFence => "session-fence",

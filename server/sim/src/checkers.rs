@@ -15,7 +15,7 @@ use std::fmt;
 use kernel::control::{Control, RequestId, TakenBack};
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{CommandId, GatewayId, LiftId, NodeId, OrderId, VehicleId};
-use kernel::lease::{FencingToken, LeaseRequest};
+use kernel::lease::{FencingToken, LeaseNonce, LeaseRequest};
 use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::Mono;
@@ -54,6 +54,8 @@ pub enum Checker {
     NothingStale,
     /// A grant outranks whatever its gateway has written for another request (A7).
     TokensRise,
+    /// The lease store frees a lift for its holder alone, by that one's own request and token (A4).
+    NobodyFreesAnothers,
     /// Nothing is sent to a PLC that stands still, or to a lift that does not serve vehicles (A16).
     NothingOutOfService,
     /// Nothing is executed twice (A11, C6).
@@ -94,6 +96,7 @@ impl Checker {
             Self::LoadMovedOnce => "load_moved_once",
             Self::NothingStale => "nothing_stale",
             Self::TokensRise => "tokens_rise",
+            Self::NobodyFreesAnothers => "nobody_frees_anothers",
             Self::NothingOutOfService => "nothing_out_of_service",
             Self::NothingTwice => "nothing_twice",
             Self::NothingWhileVerifying => "nothing_while_verifying",
@@ -127,6 +130,9 @@ impl fmt::Display for Violation {
         write!(f, "{}: {}", self.checker.name(), self.detail)
     }
 }
+
+/// By whom a lease is held or given back: node, request, token.
+pub(crate) type LeaseRank = (NodeId, LeaseNonce, FencingToken);
 
 /// More than these say nothing new.
 const VIOLATIONS_MAX: usize = 32;
@@ -200,6 +206,14 @@ impl Checkers {
     pub(crate) fn granted(&mut self, now: Mono, lift: &LiftId, request: &LeaseRequest, token: FencingToken) {
         let found = self.lifts.get(lift).and_then(|it| it.falls_behind(now, request, token));
         self.report_all(now, found.map(|detail| (Checker::TokensRise, format!("{lift} {detail}"))));
+    }
+
+    /// The lease store took a lease back from its holder, as it was asked to.
+    pub(crate) fn freed(&mut self, now: Mono, lift: &LiftId, asked: &LeaseRank, holder: &LeaseRank) {
+        if asked != holder {
+            let detail = format!("{lift} is freed by {asked:?}, and {holder:?} holds it");
+            self.report(Checker::NobodyFreesAnothers, now, detail);
+        }
     }
 
     /// A gateway decided to write.

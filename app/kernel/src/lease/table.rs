@@ -223,9 +223,12 @@ impl LeaseTable {
         request: &CallRequest,
         now: Mono,
     ) -> Result<CallAnswer, LeaseRefusal> {
+        let one_holder = self.safeguards.holds(Safeguard::OneHolder);
         let (slot, _) = self.slot(&request.lift, now);
         let lease = slot.ours(holder, request.nonce).filter(|it| it.token == request.token);
-        lease.ok_or(LeaseRefusal::Lost)?;
+        if lease.is_none() && one_holder {
+            return Err(LeaseRefusal::Lost);
+        }
         Ok(self.calls.open(request, &self.timing, now))
     }
 
@@ -245,14 +248,20 @@ impl LeaseTable {
         token: FencingToken,
         now: Mono,
     ) -> Result<(), LeaseRefusal> {
-        let timing = self.timing;
+        let (timing, anybody) = (self.timing, !self.safeguards.holds(Safeguard::OwnRelease));
         let (slot, woken) = self.slot(lift, now);
-        slot.ours(holder, nonce).filter(|it| it.token == token).ok_or(LeaseRefusal::Lost)?;
-        slot.lease = None;
+        let is_its_own = |it: &Lease| it.holder == *holder && it.nonce == nonce && it.token == token;
+        slot.lease.take_if(|it| anybody || is_its_own(it)).ok_or(LeaseRefusal::Lost)?;
         // Who gives back what it never claimed has had its turn.
         slot.leave_line(holder);
         slot.hand_over(&timing, woken, now);
         Ok(())
+    }
+
+    /// Who holds a lift, by which request and under which token, whether or not that has ended: for whoever watches.
+    pub fn holder(&self, lift: &LiftId) -> Option<(&NodeId, LeaseNonce, FencingToken)> {
+        let lease = self.slots.get(lift)?.lease.as_ref()?;
+        Some((&lease.holder, lease.nonce, lease.token))
     }
 
     /// Whom to wake next.
@@ -291,6 +300,7 @@ impl Slot {
         let over = |it: &Lease| {
             (anew(it) && safeguards.holds(Safeguard::NewerRequest))
                 || (it.is_held_too_long(timing, now) && safeguards.holds(Safeguard::HoldLimit))
+                || !safeguards.holds(Safeguard::OneHolder)
         };
         if self.lease.as_ref().is_some_and(over) {
             self.lease = None;

@@ -11,14 +11,8 @@ const fn built(name: &'static str, what: &'static str, script: Script) -> Scenar
     Scenario { name, group: Group::Lift, what, state: State::Built(script) }
 }
 
-const fn pending(name: &'static str, what: &'static str, part: &'static str) -> Scenario {
-    Scenario { name, group: Group::Lift, what, state: State::Pending { part } }
-}
-
-const LEASES: &str = "a script in which two nodes want one lift at a time, which sessions prevent";
-
 pub(super) const SCENARIOS: &[Scenario] = &[
-    pending("double_dispatch_70ms", "Two nodes command one lift within 70 ms.", LEASES),
+    built("double_dispatch_70ms", "Two nodes command one lift within 70 ms.", voices::DOUBLE_DISPATCH),
     built("duplicate_floor_call", "One call of a lift arrives twice.", road::DUPLICATE_CALL),
     built(
         "stale_read_overwrites",
@@ -35,7 +29,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "A node stands still for longer than its lease lives, and goes on as if it had it.",
         voices::PAUSE_35S,
     ),
-    pending("foreign_unlock", "A node frees a lease that is another's by now.", LEASES),
+    built("foreign_unlock", "A node frees a lease that is another's by now.", voices::FOREIGN_UNLOCK),
     built(
         "clock_step",
         "Clocks of node, gateway and lease store are set while a command is late.",

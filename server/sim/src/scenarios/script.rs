@@ -129,9 +129,10 @@ impl Script {
         self.act(Safeguards::ALL, None)
     }
 
-    /// Plays it with its safeguard and without those that would step in for it.
+    /// Plays it with its safeguard and without those that would step in for it. What these promise themselves is not
+    /// kept then, so its own checker is what has to stay silent.
     fn alone(&self) -> Result<Play, InvalidName> {
-        self.act(Safeguards::all_but_these(self.backups), None)
+        self.act(Safeguards::all_but_these(self.backups), Some(self.checker))
     }
 
     /// Plays it without its safeguard and its backups, until its checker reports.

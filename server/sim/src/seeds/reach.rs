@@ -53,6 +53,12 @@ impl Reach {
             Safeguard::NewerRequest => {
                 Self::Out("it costs some seconds: the longest hold is over then, and the lift free")
             }
+            Safeguard::OneHolder => Self::Out(
+                "two nodes want one lift at a time only while one of them drives a task that it has lost",
+            ),
+            Safeguard::OwnRelease => {
+                Self::Out("a release has to be on its way for longer than the longest hold")
+            }
             Safeguard::HoldLimit => Self::Out("it costs half a minute: then the lease of a dead node ends"),
             Safeguard::SerialFloor => Self::Seed(1),
             Safeguard::SessionFence => Self::Out(

@@ -63,8 +63,7 @@ impl World {
                 self.serve_store();
             }
             Parcel::Release { lift, holder, nonce, token, settled } => {
-                self.store.release(&lift, (&holder, nonce), token, settled.as_ref(), self.now);
-                self.serve_store();
+                self.given_back(&lift, (holder, nonce, token), settled.as_ref());
             }
             Parcel::OpenCall { asker, holder, request } => self.open_record(asker, &holder, request),
             Parcel::SettleCall { lift, settled } => self.store.settle_call(&lift, &settled, self.now),

@@ -11,7 +11,7 @@ use super::World;
 use super::perform::STORE_LEG;
 use super::post::Parcel;
 use super::store::{Answer, Request, Waiter};
-use crate::checkers::TOLD_AFTER;
+use crate::checkers::{LeaseRank, TOLD_AFTER};
 use crate::fault::Road;
 
 /// A store that does not answer is known to be down after so long (A6).
@@ -19,6 +19,7 @@ pub(super) const STORE_TIMEOUT: Millis = Millis(600);
 
 impl World {
     pub(super) fn ask_store(&mut self, idx: usize, lease: LeaseRequest) {
+        self.note(|| format!("{} asks for {}", lease.holder, lease.lift));
         let Some(node) = self.nodes.get(idx) else { return };
         let (life, asked_at) = (node.life, node.clock.mono(self.now));
         if self.store.reaches(&lease.holder, self.now) {
@@ -45,6 +46,20 @@ impl World {
         if self.store.reaches(&holder, self.now) {
             self.carry_on(Road::Store, STORE_LEG, Parcel::Release { lift, holder, nonce, token, settled });
         }
+    }
+
+    /// A release has come to the store. One that is late says so in the log: another holds the lift by then.
+    pub(super) fn given_back(&mut self, lift: &LiftId, asked: LeaseRank, settled: Option<&SettledCall>) {
+        let holder = self.store.holder(lift);
+        if let Some((other, _, _)) = holder.as_ref().filter(|it| **it != asked) {
+            self.note(|| format!("{} gives {lift} back, and {other} holds it", asked.0));
+        }
+        let (node, nonce, token) = &asked;
+        let freed = self.store.release(lift, (node, *nonce), *token, settled, self.now);
+        if let (Ok(()), Some(holder)) = (freed, holder) {
+            self.checkers.freed(self.now, lift, &asked, &holder);
+        }
+        self.serve_store();
     }
 
     pub(super) fn ask_for_record(&mut self, idx: usize, request: CallRequest) {

@@ -14,6 +14,7 @@ use kernel::safeguard::Safeguards;
 use kernel::time::{Millis, Mono};
 
 use super::machine::UPTIME_MS;
+use crate::checkers::LeaseRank;
 
 /// A copy is taken this often; a replica that takes over is as old as the last one.
 const COPY_PERIOD: Millis = Millis::seconds(10);
@@ -109,13 +110,19 @@ impl LeaseStore {
         token: FencingToken,
         settled: Option<&SettledCall>,
         now: Mono,
-    ) {
+    ) -> Result<(), LeaseRefusal> {
         if let Some(settled) = settled {
             self.settle_call(lift, settled, now);
         }
         // What is another's is left alone, and the node knows by itself that it holds nothing.
-        let _lost = self.table.release(lift, asked, token, self.own_time(now));
+        let freed = self.table.release(lift, asked, token, self.own_time(now));
         self.wake(now);
+        freed
+    }
+
+    /// Who holds a lift.
+    pub(super) fn holder(&self, lift: &LiftId) -> Option<LeaseRank> {
+        self.table.holder(lift).map(|(node, nonce, token)| (node.clone(), nonce, token))
     }
 
     pub(super) fn open_call(
@@ -283,7 +290,7 @@ mod tests {
         assert_eq!(ask(&mut store, "B", 2, 30), []);
         let token = FencingToken { epoch: 1, serial: 1 };
         let holder = NodeId::try_new("A").expect("a name");
-        store.release(&lift("L1"), (&holder, LeaseNonce(1)), token, None, Mono(40));
+        store.release(&lift("L1"), (&holder, LeaseNonce(1)), token, None, Mono(40)).expect("it is its own");
         assert_eq!(names(store.serve(Mono(40), looks)), said("B", true), "woken, before its poll");
     }
 }

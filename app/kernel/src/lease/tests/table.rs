@@ -240,3 +240,21 @@ fn each_rule_frees_a_lift_that_would_stay_taken() {
         }
     }
 }
+
+/// What another's request gets, with the rule that protects the holder and without it.
+#[test]
+fn each_rule_leaves_a_lift_to_its_holder() {
+    let rows = [
+        (Safeguard::OneHolder, (10, "B", '?', 1, 0), "A1", "+2"),
+        (Safeguard::OwnRelease, (10, "B", '-', 1, 1), "x", "~"),
+        (Safeguard::OwnRelease, (10, "A", '-', 2, 1), "x", "~"),
+        (Safeguard::OwnRelease, (10, "A", '-', 1, 2), "x", "~"),
+    ];
+    for (rule, (at, node, what, nonce, serial), with, without) in rows {
+        for (safeguards, answer) in [(Safeguards::ALL, with), (Safeguards::all_but(rule), without)] {
+            let mut bench = Bench::new();
+            bench.table = LeaseTable::default().under(safeguards);
+            bench.plays(&[(0, "A", '?', 1, 0, "+1"), (at, node, what, nonce, serial, answer)]);
+        }
+    }
+}

@@ -132,6 +132,8 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::LiveGrant
             | S::SameGrant
             | S::NewerRequest
+            | S::OneHolder
+            | S::OwnRelease
             | S::HoldLimit
             | S::SerialFloor
             | S::Takeover => false,

@@ -171,3 +171,64 @@ pub(super) const LOST_REPLY: Script = Script {
     never: &[],
     within: Millis::seconds(40),
 };
+
+/// A drives a ride that B has taken over, and does not know it: when that ride has left the lift on F2, A wants it for
+/// the ride, on F1, and B for the next one, on F3. Both decide on the same read.
+pub(super) const DOUBLE_DISPATCH: Script = Script {
+    safeguard: Safeguard::OneHolder,
+    backups: &[
+        Safeguard::ClaimFence,
+        Safeguard::TokenFence,
+        Safeguard::SessionFence,
+        Safeguard::Expectation,
+        Safeguard::Interlock,
+    ],
+    checker: Checker::NoContradiction,
+    site: Site { floors: 3, nodes: 2, ..Site::with(3) },
+    orders: Orders::Listed(&[(5, "S1", "S2"), (8, "S3", "S1")]),
+    play: |play| {
+        play.until("→ L1 C-A1.1 OpenDoor F1");
+        play.cut_node_off_ledger(Millis::seconds(100));
+        play.until("TaskClaimed … Generation(2)");
+        play.until("SessionChanged … Released");
+        play.until("B asks for L1");
+        play.wait(Millis::seconds(20));
+    },
+    danger: &[
+        "→ L1 C-A1.1 OpenDoor F1",
+        "FAULT LedgerCutOff { node: A",
+        "TaskClaimed … Generation(2)",
+        "A asks for L1",
+        "SessionChanged … Released",
+        "B asks for L1",
+    ],
+    expects: &["SessionChanged … Released", "L1 is granted to B", "→ L1 C-B1 … GoTo F3", "T-A1 … Finished"],
+    never: &[],
+    within: WITHIN,
+};
+
+/// A's word that it has done with the lift is longer on its way than anybody may hold it; B holds it by then, and waits
+/// for its command to be acknowledged.
+pub(super) const FOREIGN_UNLOCK: Script = Script {
+    safeguard: Safeguard::OwnRelease,
+    backups: &[],
+    checker: Checker::NobodyFreesAnothers,
+    site: TWO_NODES,
+    orders: Orders::Listed(&[(5, "S1", "S2"), (5, "S2", "S1")]),
+    play: |play| {
+        play.until("→ L1 C-A1 … CloseDoor F2");
+        play.road(Road::Store, RoadEffect::Delay { by_ms: Millis(6500) }, Millis(600));
+        play.until("L1 is granted to B");
+        play.road(Road::Command, RoadEffect::Delay { by_ms: Millis(1500) }, Millis(400));
+        play.until("A gives L1 back, and B holds it");
+    },
+    danger: &[
+        "L1 is granted to A",
+        "late on the road: Store",
+        "L1 is granted to B",
+        "A gives L1 back, and B holds it",
+    ],
+    expects: &["A gives L1 back, and B holds it", "G1 tells C-B1 … Accepted", "Finished", "Finished"],
+    never: &[],
+    within: WITHIN,
+};
