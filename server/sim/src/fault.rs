@@ -108,6 +108,14 @@ pub enum FaultKind {
         /// For so long.
         for_ms: Millis,
     },
+    /// A gateway and the broker do not reach each other: it hears nobody, and what it tells and passes on is lost. Its
+    /// PLCs are reached.
+    GatewayCutOff {
+        /// Which.
+        gateway: GatewayId,
+        /// For so long.
+        for_ms: Millis,
+    },
     /// Messages of one road suffer.
     Road {
         /// Which.
@@ -126,6 +134,8 @@ pub enum FaultKind {
         lift: LiftId,
         /// Where to.
         floor: FloorId,
+        /// It speaks for the ride that the gateway knows, and not for the next one.
+        poses: bool,
     },
     /// The connection between a gateway and a PLC suffers.
     PlcLink {

@@ -200,7 +200,8 @@ impl World {
         for id in self.config.plant.gateways.clone() {
             let clock = self.draw_clock(steady);
             let (marks, fuse) = (Marks::default(), Fuse::default());
-            self.gateways.push(GatewayMachine { id, clock, marks, told: None, gateway: None, life: 0, fuse });
+            let (told, gateway, cut_off) = (None, None, None);
+            self.gateways.push(GatewayMachine { id, clock, marks, told, gateway, cut_off, life: 0, fuse });
             self.start_gateway(self.gateways.len() - 1);
         }
     }

@@ -88,10 +88,19 @@ impl Play {
 
     /// Somebody who takes no part calls the lift.
     pub fn stray_call(&mut self, floor: &'static str) {
+        self.stray(floor, false);
+    }
+
+    /// The same, in the name of the ride that the gateway knows.
+    pub fn stray_call_for_the_ride(&mut self, floor: &'static str) {
+        self.stray(floor, true);
+    }
+
+    fn stray(&mut self, floor: &'static str, poses: bool) {
         let floors = &self.world.plant().floors;
         let floor = floors.iter().map(|it| it.id.clone()).find(|it| it.as_str() == floor);
         if let Some((lift, floor)) = self.lift_id().zip(floor) {
-            self.suffer(FaultKind::StrayCall { lift, floor });
+            self.suffer(FaultKind::StrayCall { lift, floor, poses });
         }
     }
 
@@ -162,6 +171,13 @@ impl Play {
     pub fn kill_gateway(&mut self, for_ms: Millis) {
         if let Some(gateway) = self.gateway_id() {
             self.suffer(FaultKind::GatewayKilled { gateway, for_ms });
+        }
+    }
+
+    /// The gateway and the broker do not reach each other.
+    pub fn cut_gateway_off(&mut self, for_ms: Millis) {
+        if let Some(gateway) = self.gateway_id() {
+            self.suffer(FaultKind::GatewayCutOff { gateway, for_ms });
         }
     }
 

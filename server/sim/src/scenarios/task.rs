@@ -6,6 +6,7 @@ use kernel::time::Millis;
 use super::{Group, Orders, Play, Scenario, Script, Site, State};
 use crate::checkers::Checker;
 use crate::fault::{Road, RoadEffect};
+use crate::lift::LiftTrouble;
 
 const fn built(name: &'static str, what: &'static str, script: Script) -> Scenario {
     Scenario { name, group: Group::Task, what, state: State::Built(script) }
@@ -61,10 +62,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "A node starts and hears first what a broker retained from before.",
         RETAINED,
     ),
-    pending(
+    built(
         "uplink_lost_queue_drains",
         "A gateway loses its uplink with commands in its queue, and works on.",
-        "gateway stash",
+        UPLINK_LOST,
     ),
     pending(
         "vehicle_crosses_gateways",
@@ -334,4 +335,42 @@ const RETAINED: Script = Script {
     expects: &["AlarmRaised … VehicleSilent", "the broker has V1 retained as online true"],
     never: &["AlarmCleared"],
     within: Millis::seconds(3),
+};
+
+/// The PLC stands still with one command in its registers and another in the gateway's queue behind it. Cut off from
+/// everybody the gateway finishes the first; the second is void by then, and would send the car off beneath its ride.
+const UPLINK_LOST: Script = Script {
+    safeguard: Safeguard::Validity,
+    backups: &[Safeguard::ReadAge, Safeguard::Expectation, Safeguard::Interlock, Safeguard::EdgeTable],
+    checker: Checker::NothingStale,
+    site: Site { floors: 3, ..Site::with(2) },
+    orders: Orders::Listed(&[(40, "S2", "S1")]),
+    play: |play| {
+        play.until_second(3);
+        play.store_down(WITHIN);
+        play.until("→ L1 C-A1.1 GoTo F2");
+        play.lift_suffers(LiftTrouble::Frozen { for_ms: Millis::seconds(4) });
+        play.until("L1 is written … number: 1");
+        play.stray_call_for_the_ride("F3");
+        play.wait(Millis(100));
+        play.cut_gateway_off(Millis::seconds(8));
+        play.until("L1 takes number 1");
+        play.wait(Millis::seconds(2));
+    },
+    danger: &[
+        "edge arbitration, epoch 2",
+        "L1 is written … number: 1",
+        "a stranger sends L1 to F3",
+        "FAULT GatewayCutOff",
+        "L1 takes number 1",
+    ],
+    expects: &[
+        "FAULT GatewayCutOff",
+        "G1 tells C-A1.1 Ran",
+        "G1 tells C-stray Expired",
+        "→ L1 C-A1.2 OpenDoor F2",
+        "T-A1 … Finished",
+    ],
+    never: &["G1 tells C-stray Refused"],
+    within: WITHIN,
 };

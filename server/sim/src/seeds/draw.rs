@@ -24,6 +24,8 @@ const FAMILY_PERCENT: u64 = 35;
 const GONE_PERCENT: u64 = 20;
 /// So many of a hundred worlds have a node that the broker does not reach for a while.
 const CUT_OFF_PERCENT: u64 = 20;
+/// So many of a hundred worlds have a gateway that the broker does not reach for a while.
+const UPLINK_PERCENT: u64 = 15;
 /// So many of a hundred worlds have a node that alone does not reach the ledger for a while.
 const LEDGER_CUT_PERCENT: u64 = 20;
 /// In so many of a hundred worlds the broker's clock is set.
@@ -68,6 +70,7 @@ pub(super) fn world(seed: u64, span: Millis) -> Result<RandomWorld, InvalidName>
     draw_ledger_road(seed, span, &mut config, &mut families);
     draw_broker_clock(seed, span, &mut config, &mut families);
     draw_standstill(seed, span, &mut config, &mut families);
+    draw_uplink(seed, span, &mut config, &mut families);
     Ok(RandomWorld { config, families, span })
 }
 
@@ -95,6 +98,19 @@ fn draw_cut_off(seed: u64, span: Millis, config: &mut WorldConfig, families: &mu
         let at = Millis(rng.within(1000..=span.0.max(1000)));
         let for_ms = Millis(rng.within(500..=60_000));
         config.faults.push(Fault { at, kind: FaultKind::NodeCutOff { node, for_ms } });
+    }
+}
+
+/// The broker does not reach a gateway for a while.
+fn draw_uplink(seed: u64, span: Millis, config: &mut WorldConfig, families: &mut BTreeSet<FaultFamily>) {
+    let mut rng = Rng::new(seed, "uplink");
+    if rng.within(0..=99) < UPLINK_PERCENT
+        && let Some(gateway) = one_of(&mut rng, &config.plant.gateways).cloned()
+    {
+        families.insert(FaultFamily::Road);
+        let at = Millis(rng.within(1000..=span.0.max(1000)));
+        let for_ms = Millis(rng.within(500..=40_000));
+        config.faults.push(Fault { at, kind: FaultKind::GatewayCutOff { gateway, for_ms } });
     }
 }
 

@@ -27,7 +27,9 @@ impl World {
         match parcel {
             Parcel::ToNode { node, life, event } => self.node_hears(place, node, life, event),
             Parcel::ToGateway { gateway, command } => {
-                self.with_gateway(gateway, gateway::Event::Commanded(command));
+                if self.has_uplink(gateway) {
+                    self.with_gateway(gateway, gateway::Event::Commanded(command));
+                }
             }
             Parcel::NodeBeat { gateway, beat } => self.beat_arrives(gateway, *beat),
             Parcel::ToVehicle(command) => {

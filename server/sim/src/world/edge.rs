@@ -22,7 +22,8 @@ impl World {
     }
 
     pub(super) fn beat_arrives(&mut self, idx: usize, beat: ControlBeat) {
-        if let Some(machine) = self.gateways.get(idx).filter(|it| it.gateway.is_some()) {
+        let hears = self.has_uplink(idx);
+        if let Some(machine) = self.gateways.get(idx).filter(|it| hears && it.gateway.is_some()) {
             self.checkers.beat_heard(self.now, &machine.id, &beat);
             self.with_gateway(idx, gateway::Event::Beat(beat));
         }
@@ -44,22 +45,23 @@ impl World {
         }
     }
 
-    pub(super) fn stray_call(&mut self, lift: &LiftId, floor: &FloorId) {
-        let Some(command) = self.stray_command(lift, floor) else { return };
+    pub(super) fn stray_call(&mut self, lift: &LiftId, floor: &FloorId, poses: bool) {
+        let Some(command) = self.stray_command(lift, floor, poses) else { return };
         let Some(gateway) = self.config.plant.lifts.get(lift).map(|it| it.gateway.clone()) else { return };
         self.note(|| format!("a stranger sends {lift} to {floor}"));
         self.checkers.lift_commanded(self.now, &command);
         self.put_on_command_road(&gateway, GatewayCommand::Lift(command));
     }
 
-    /// On the newest read that everybody heard, for the ride after the one that the gateway knows.
-    fn stray_command(&self, lift: &LiftId, floor: &FloorId) -> Option<LiftCommand> {
+    /// On the newest read that everybody heard, for the ride that the gateway knows or for the one after it.
+    fn stray_command(&self, lift: &LiftId, floor: &FloorId, poses: bool) -> Option<LiftCommand> {
         let (idx, _) = self.gateway_of(lift)?;
         let machine = self.gateways.get(idx)?;
         let reading = machine.told.as_ref()?.lifts.iter().find(|it| it.lift == *lift)?;
+        let known = machine.marks.lifts.get(lift)?.session;
         let session = SessionRef {
             session: SessionId::try_new("S-stray").ok()?,
-            generation: machine.marks.lifts.get(lift)?.session.next(),
+            generation: if poses { known } else { known.next() },
             task: TaskId::try_new("T-stray").ok()?,
             claim: Generation(1),
             link: Generation(1),

@@ -57,11 +57,16 @@ impl World {
             FaultKind::LedgerCutOff { node, for_ms } => self.cut_off_ledger(node, now + *for_ms),
             FaultKind::BrokerAway { for_ms, forgets } => self.lose_broker(now + *for_ms, *forgets),
             FaultKind::NodeCutOff { node, for_ms } => self.cut_off(node, now + *for_ms),
+            FaultKind::GatewayCutOff { gateway, for_ms } => {
+                if let Some(machine) = self.gateways.iter_mut().find(|it| it.id == *gateway) {
+                    machine.cut_off = machine.cut_off.max(Some(now + *for_ms));
+                }
+            }
             FaultKind::Road { road, effect, permille, for_ms } => {
                 let until = now + *for_ms;
                 self.roads.push(RoadTrouble { road: *road, effect: *effect, permille: *permille, until });
             }
-            FaultKind::StrayCall { lift, floor } => self.stray_call(lift, floor),
+            FaultKind::StrayCall { lift, floor, poses } => self.stray_call(lift, floor, *poses),
             FaultKind::PlcLink { lift, effect, for_ms } => {
                 self.plc_links.insert(lift.clone(), (*effect, now + *for_ms));
             }

@@ -127,6 +127,8 @@ pub(super) struct GatewayMachine {
     pub(super) told: Option<GatewayStatus>,
     /// None while it is down.
     pub(super) gateway: Option<Gateway>,
+    /// The broker does not reach it until then.
+    pub(super) cut_off: Option<Mono>,
     pub(super) life: u32,
     pub(super) fuse: Fuse,
 }

@@ -5,7 +5,7 @@ use kernel::gateway::{self, Gateway};
 use kernel::ids::{LiftId, VehicleId};
 use kernel::lease::LeaseRequest;
 use kernel::time::{Millis, Mono};
-use kernel::wire::gateway::GatewayCommand;
+use kernel::wire::gateway::{GatewayCommand, GatewayStatus};
 
 use super::fuse::{leaves_gateway, leaves_node};
 use super::machine::UPTIME_MS;
@@ -117,15 +117,16 @@ impl World {
             gateway::Effect::Tell(outcome) => {
                 self.note(|| format!("{id} tells {} {:?}", outcome.command, outcome.verdict));
                 self.checkers.told(self.now, &outcome);
-                self.tell_all_nodes(Road::Outcome, &Event::Outcome(outcome));
+                if self.has_uplink(idx) {
+                    self.tell_all_nodes(Road::Outcome, &Event::Outcome(outcome));
+                }
             }
             gateway::Effect::Forward { command, .. } => {
-                self.carry(Road::VehicleCommand, Parcel::ToVehicle(Box::new(command)));
+                if self.has_uplink(idx) {
+                    self.carry(Road::VehicleCommand, Parcel::ToVehicle(Box::new(command)));
+                }
             }
-            gateway::Effect::Status(status) => {
-                machine.told = Some(status.clone());
-                self.tell_all_nodes(Road::Status, &Event::GatewayStatus(status))
-            }
+            gateway::Effect::Status(status) => self.show_status(idx, status),
             gateway::Effect::Log { lift, text } => self.note(|| format!("{id} {lift}: {text}")),
         }
     }
@@ -237,6 +238,21 @@ impl World {
         let Some(idx) = found else { return };
         let parcel = Parcel::ToGateway { gateway: idx, command: Box::new(command) };
         self.carry(Road::Command, parcel);
+    }
+
+    fn show_status(&mut self, idx: usize, status: GatewayStatus) {
+        if !self.has_uplink(idx) {
+            return;
+        }
+        if let Some(machine) = self.gateways.get_mut(idx) {
+            machine.told = Some(status.clone());
+        }
+        self.tell_all_nodes(Road::Status, &Event::GatewayStatus(status));
+    }
+
+    /// Whether the broker reaches a gateway, and is reached by it.
+    pub(super) fn has_uplink(&self, gateway: usize) -> bool {
+        self.gateways.get(gateway).and_then(|it| it.cut_off).is_none_or(|until| until <= self.now)
     }
 
     /// A node finds out whether the broker reaches it.
