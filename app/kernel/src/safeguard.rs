@@ -14,6 +14,8 @@ pub enum Safeguard {
     LinkFence,
     /// Gateway and vehicle: a lower claim generation of a task is refused (C16).
     ClaimFence,
+    /// Vehicle: drives only into a car that has room for it, as its own scanners see it.
+    RoomInCar,
     /// Gateway: a lower token is refused (A7).
     TokenFence,
     /// Gateway: an equal token of another request is refused (A7).
@@ -92,11 +94,12 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
         Self::ClaimFence,
+        Self::RoomInCar,
         Self::TokenFence,
         Self::TokenOwner,
         Self::LiveGrant,
@@ -141,6 +144,7 @@ impl Safeguard {
             Self::MemoryWindow => "memory-window",
             Self::LinkFence => "link-fence",
             Self::ClaimFence => "claim-fence",
+            Self::RoomInCar => "room-in-car",
             Self::TokenFence => "token-fence",
             Self::TokenOwner => "token-owner",
             Self::LiveGrant => "live-grant",

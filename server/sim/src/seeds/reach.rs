@@ -37,6 +37,9 @@ impl Reach {
             Safeguard::MemoryWindow => {
                 Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
             }
+            Safeguard::RoomInCar => Self::Out(
+                "a second vehicle is not told to enter: the session keeps it away, and it is the one that is off",
+            ),
             Safeguard::ClaimFence => Self::Seed(88),
             Safeguard::TokenFence => Self::Out(
                 "serials rise over whatever the store forgets, and a command late enough to be outranked names an old read",

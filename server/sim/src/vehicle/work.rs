@@ -3,6 +3,7 @@
 mod kept;
 
 use kernel::ids::{CommandId, FloorId, LiftId, OrderId, PointId, TaskId};
+use kernel::safeguard::Safeguard;
 use kernel::time::{Millis, Mono};
 use kernel::timing::SILENCE_LIMIT;
 use kernel::wire::vehicle::{Instruction, Operation, Place, Progress, VehicleCommand, WorkState};
@@ -212,8 +213,9 @@ impl VehicleModel {
         let Goal::Ride { from, to, .. } = &work.goal else { return false };
         let open_at = |floor| view.open_at.as_ref() == Some(floor) && view.sill_free;
         let until = now + Ways::sill_time(&self.vehicle);
+        let fits = view.has_room || !self.safeguards.holds(Safeguard::RoomInCar);
         match work.stage {
-            Stage::Awaiting { .. } if open_at(from) && view.has_room => {
+            Stage::Awaiting { .. } if open_at(from) && fits => {
                 self.report_start(work);
                 work.stage = Stage::Entering { until };
                 true

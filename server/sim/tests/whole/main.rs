@@ -10,6 +10,7 @@ mod seeds;
 mod standstill;
 mod takeover;
 mod thaw;
+mod two_in_car;
 mod withdraw;
 
 use kernel::ids::{GatewayId, NodeId, StationId};

@@ -115,6 +115,7 @@ fn no_safeguard_of_the_gateway_is_idle() {
             S::CommandMemory
             | S::MemoryWindow
             | S::LinkFence
+            | S::RoomInCar
             | S::ForeignMoves
             | S::EdgeArbitration
             | S::EdgeEntry
