@@ -91,7 +91,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Neither failed nor void. A strict judge also asks that nothing is pending.
+    /// Neither failed nor void. A strict judge also asks that nothing is pending; a test names what may be.
     pub fn is_good(&self) -> bool {
         match self {
             Self::Held { .. } | Self::Pending { .. } => true,
