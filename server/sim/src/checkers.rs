@@ -81,6 +81,8 @@ pub enum Checker {
     OneOwner,
     /// A movement that nobody commanded is told, where nothing else is wrong (A16).
     ForeignTold,
+    /// No machine panics, whatever happens to it.
+    NothingPanics,
     /// What is withdrawn moves no load, stands in no line, was asked for, and is told once as it is; what is to be
     /// withdrawn after a ride gets no further command (B7).
     WithdrawnIsOver,
@@ -109,6 +111,7 @@ impl Checker {
             Self::OneArbiter => "one_arbiter",
             Self::OneOwner => "one_owner",
             Self::ForeignTold => "foreign_told",
+            Self::NothingPanics => "nothing_panics",
             Self::WithdrawnIsOver => "withdrawn_is_over",
         }
     }
@@ -178,6 +181,11 @@ impl Checkers {
         if self.violations.len() < VIOLATIONS_MAX {
             self.violations.push(Violation { checker, at, detail });
         }
+    }
+
+    /// A panic outweighs whatever was found before: it is what has to be looked at.
+    pub(crate) fn panicked(&mut self, at: Mono, detail: String) {
+        self.violations.insert(0, Violation { checker: Checker::NothingPanics, at, detail });
     }
 
     fn report_all(&mut self, at: Mono, found: impl IntoIterator<Item = (Checker, String)>) {

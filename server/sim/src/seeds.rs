@@ -5,6 +5,7 @@ mod reach;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kernel::ids::InvalidName;
 use kernel::safeguard::{Safeguard, Safeguards};
@@ -76,11 +77,21 @@ impl RandomWorld {
         self
     }
 
-    /// Runs it to its end.
+    /// Runs it to its end. A panic in it is a broken promise like others, and found by its seed like them.
     pub fn run(&self) -> (World, SeedOutcome) {
+        self.run_by(|world| {
+            world.run_for(self.span);
+            world.finish(SETTLE_BOUND)
+        })
+    }
+
+    fn run_by(&self, run: impl FnOnce(&mut World) -> Ending) -> (World, SeedOutcome) {
         let mut world = World::new(self.config.clone());
-        world.run_for(self.span);
-        let ending = world.finish(SETTLE_BOUND);
+        // Whatever a panic left half done is only shown.
+        let ending = catch_unwind(AssertUnwindSafe(|| run(&mut world))).unwrap_or_else(|panic| {
+            world.panicked(panic.as_ref());
+            Ending { planned: self.config.orders.len(), ..Ending::default() }
+        });
         let outcome = SeedOutcome {
             seed: self.config.seed,
             families: self.families.clone(),
@@ -131,5 +142,29 @@ impl Tally {
         if let Some(violation) = &outcome.violation {
             self.failed.push((outcome.seed, violation.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkers::Checker;
+
+    #[test]
+    fn a_panic_is_found_by_its_seed() {
+        let world = RandomWorld::draw(7, SPAN_DEFAULT).expect("a world").logged();
+        let (ran, outcome) = world.run_by(|world| {
+            world.run_for(Millis::seconds(3));
+            panic!("of row {}", 9)
+        });
+        let mut tally = Tally::default();
+        tally.add(&outcome);
+        let found: Vec<_> = tally.failed.iter().map(|(seed, it)| (*seed, it.to_string())).collect();
+        assert_eq!(found, [(7, "nothing_panics: of row 9".to_owned())]);
+        assert_eq!(outcome.violation.map(|it| it.checker), Some(Checker::NothingPanics));
+        assert!(
+            ran.elapsed() >= Millis::seconds(3) && !ran.log().is_empty(),
+            "what was seen until then is kept"
+        );
     }
 }

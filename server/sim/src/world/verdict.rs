@@ -1,5 +1,7 @@
 //! How a world ends: every order over, or standing with an alarm, within its bound.
 
+use std::any::Any;
+
 use kernel::alarm::{Alarm, AlarmKind, Subject};
 use kernel::control::{Book, TaskBook};
 use kernel::ids::TaskId;
@@ -110,6 +112,13 @@ impl World {
         }
         self.compare();
         ending
+    }
+
+    /// The machines that ran here stopped in the middle of something.
+    pub(crate) fn panicked(&mut self, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        self.checkers.panicked(self.now, text.unwrap_or_else(|| "without a word".to_owned()));
     }
 
     /// What stands with an alarm may still go on by itself, and is given its time.
