@@ -29,7 +29,6 @@ use crate::fault::FaultKind;
 use crate::plant::SimPlant;
 use arbiter::ArbiterWatch;
 use commands::LiftWatch;
-pub(crate) use commands::TOLD_AFTER;
 use foreign::ForeignWatch;
 use orders::LineWatch;
 pub(crate) use orders::handled;
@@ -210,9 +209,16 @@ impl Checkers {
         }
     }
 
-    /// The lease store granted a lift.
-    pub(crate) fn granted(&mut self, now: Mono, lift: &LiftId, request: &LeaseRequest, token: FencingToken) {
-        let found = self.lifts.get(lift).and_then(|it| it.falls_behind(now, request, token));
+    /// The lease store granted a lift to a node that had heard before it asked what was admitted there.
+    pub(crate) fn granted(
+        &mut self,
+        now: Mono,
+        request: &LeaseRequest,
+        heard: FencingToken,
+        token: FencingToken,
+    ) {
+        let lift = &request.lift;
+        let found = self.lifts.get(lift).and_then(|it| it.falls_behind(request, heard, token));
         self.report_all(now, found.map(|detail| (Checker::TokensRise, format!("{lift} {detail}"))));
     }
 

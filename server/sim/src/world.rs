@@ -191,6 +191,7 @@ impl World {
                 life: 0,
                 n_followed: 0,
                 ledger_free: START,
+                admitted: BTreeMap::new(),
                 asks_ledger: false,
                 leaves_for: None,
                 fuse: Fuse::default(),
@@ -383,6 +384,7 @@ impl World {
         node.life += 1;
         node.n_followed = self.ledger.n_batches();
         node.ledger_free = now;
+        node.admitted.clear();
         node.asks_ledger = false;
         node.leaves_for = None;
         node.control = Some(control);

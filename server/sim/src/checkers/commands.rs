@@ -20,8 +20,6 @@ use crate::vehicle::RideStage;
 const COMMANDS_MAX: usize = 128;
 /// What a read shows is known to its gateway by the next poll, and acted upon by the one after.
 const NOTICED_AFTER: Millis = LIFT_POLL_PERIOD.times(2);
-/// By now a node that asks has heard from the gateway what was written, if it was awake.
-pub(crate) const TOLD_AFTER: Millis = Millis::seconds(1);
 /// Numbers that a PLC took in one boot and that are remembered.
 const TAKEN_MAX: usize = 128;
 
@@ -155,19 +153,22 @@ impl LiftWatch {
         stale.then(|| format!("{} is of session generation {}", carried.id, carried.session))
     }
 
-    /// A grant that could not be used: whoever asked had been told for a while what was written.
+    /// A grant that could not be used, and whoever asked could have known: the gateway had admitted a higher token, or
+    /// this one of another request, and the asker had heard so.
     pub(super) fn falls_behind(
         &self,
-        now: Mono,
         request: &LeaseRequest,
+        heard: FencingToken,
         token: FencingToken,
     ) -> Option<String> {
-        let (highest, at) = self.highest.as_ref()?;
-        let Authority::Lease { token: written, nonce } = highest.authority else { return None };
-        let same = (&highest.holder, nonce) == (&request.holder, request.nonce);
-        let behind = token < written || token == written && !same;
-        let told = now.since(*at) > TOLD_AFTER;
-        (behind && told).then(|| format!("is granted by {token:?} after {written:?}"))
+        let anothers = self.carried.iter().any(|it| match it.authority {
+            Authority::Lease { token: theirs, nonce } => {
+                theirs == token && (&it.holder, nonce) != (&request.holder, request.nonce)
+            }
+            Authority::Edge { .. } => false,
+        });
+        let behind = token < heard || token == heard && anothers;
+        behind.then(|| format!("is granted by {token:?} after {heard:?}"))
     }
 
     /// It was decided longer ago than a read may be old, or on a view that is no longer true.

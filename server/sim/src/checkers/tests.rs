@@ -5,6 +5,7 @@ use kernel::ids::{Generation, LedgerSequence, NodeId, OrderId, PointId, SessionI
 use kernel::lift::LiftAction;
 use kernel::task::{ResumePoint, SuspendCause, TaskEvent};
 use kernel::time::{Millis, Now};
+use kernel::wire::gateway::{Authority, ReadRef, SessionRef};
 use kernel::wire::ledger::{Record, SessionPhase};
 
 use super::*;
@@ -322,4 +323,57 @@ fn ridden() -> World {
     let ending = world.finish(Millis::seconds(600));
     assert_eq!(ending.completed, 1, "{:?}", world.violations());
     world
+}
+
+fn lift_command(id: &str, holder: &str) -> LiftCommand {
+    let expects = sim().lift_status(&fixture::lift("L1")).expect("it is there").expectation();
+    LiftCommand {
+        id: CommandId::try_new(id).expect("a name"),
+        lift: fixture::lift("L1"),
+        action: LiftAction::OpenDoor,
+        floor: fixture::floor("F1"),
+        holder: NodeId::try_new(holder).expect("a name"),
+        sequence: 1,
+        authority: Authority::Edge { epoch: 0 },
+        session: SessionRef {
+            session: session(1),
+            generation: Generation(1),
+            task: fixture::task("T-1"),
+            claim: Generation(1),
+            link: Generation(1),
+            vehicle: fixture::vehicle("V1"),
+        },
+        read: ReadRef { boot: 1, tick: 1 },
+        expects,
+        valid_for_ms: Millis::seconds(2),
+    }
+}
+
+/// What a node had heard when it asked, by statuses that reached it; and whether its grant is found to fall behind that.
+#[test]
+fn a_grant_below_what_the_asker_had_heard_is_found() {
+    let token = |serial| FencingToken { epoch: 1, serial };
+    let ask = |node: &str, nonce| LeaseRequest {
+        lift: fixture::lift("L1"),
+        holder: NodeId::try_new(node).expect("a name"),
+        nonce: LeaseNonce(nonce),
+        epoch: 1,
+        floor: 0,
+    };
+    let rows = [
+        ("nothing was heard", ask("A", 2), 0, 1, false),
+        ("it is the highest", ask("A", 2), 6, 7, false),
+        ("a higher one was heard", ask("A", 2), 7, 6, true),
+        ("its own grant is told again", ask("B", 1), 7, 7, false),
+        ("it is another request's", ask("B", 2), 7, 7, true),
+        ("it is another node's", ask("A", 1), 7, 7, true),
+    ];
+    for (what, request, heard, granted, expected) in rows {
+        let mut checkers = Checkers::new(&fixture::plant());
+        let authority = Authority::Lease { token: token(7), nonce: LeaseNonce(1) };
+        checkers.lift_commanded(Mono(0), &LiftCommand { authority, ..lift_command("C-B1", "B") });
+        checkers.granted(Mono(0), &request, token(heard), token(granted));
+        let expected = if expected { vec![Checker::TokensRise] } else { vec![] };
+        assert_eq!(found(&checkers), expected, "{what}");
+    }
 }

@@ -159,6 +159,9 @@ impl World {
             self.post.hold(until, place, Parcel::ToNode { node: idx, life, event });
             return;
         }
+        if let Event::GatewayStatus(status) = &*event {
+            node.hears(status);
+        }
         let stamp = node.clock.stamp(now);
         if let Some(control) = node.control.as_mut() {
             control.handle(*event, stamp);

@@ -11,7 +11,7 @@ use super::World;
 use super::perform::STORE_LEG;
 use super::post::Parcel;
 use super::store::{Answer, Request, Waiter};
-use crate::checkers::{LeaseRank, TOLD_AFTER};
+use crate::checkers::LeaseRank;
 use crate::fault::Road;
 
 /// A store that does not answer is known to be down after so long (A6).
@@ -23,8 +23,8 @@ impl World {
         let Some(node) = self.nodes.get(idx) else { return };
         let (life, asked_at) = (node.life, node.clock.mono(self.now));
         if self.store.reaches(&lease.holder, self.now) {
-            let is_told = !node.clock.slept_within(TOLD_AFTER, self.now);
-            let request = Request { node: idx, life, lease, asked_at, is_told };
+            let heard = node.admitted.get(&lease.lift).copied().unwrap_or_default();
+            let request = Request { node: idx, life, lease, asked_at, heard };
             self.carry_on(Road::Store, STORE_LEG, Parcel::ToStore(request));
         } else {
             let LeaseRequest { lift, holder, nonce, .. } = lease;
@@ -122,14 +122,12 @@ impl World {
     }
 
     fn answer_lease(&mut self, request: Request, answer: Answer) {
-        let Request { node, life, lease, is_told, .. } = request;
+        let Request { node, life, lease, heard, .. } = request;
         let (lift, nonce) = (lease.lift.clone(), lease.nonce);
         let event = match answer {
             Answer::Granted { token, asked_at, left } => {
                 self.note(|| format!("{lift} is granted to {} {token:?}", lease.holder));
-                if is_told {
-                    self.checkers.granted(self.now, &lift, &lease, token);
-                }
+                self.checkers.granted(self.now, &lease, heard, token);
                 let lease = HeldLease::granted_for(lift, nonce, token, asked_at, left);
                 Event::LeaseGranted { nonce, lease }
             }

@@ -1,8 +1,11 @@
 //! The machines that programs run on: each has clocks of its own, may stand still, and may be gone.
 
+use std::collections::BTreeMap;
+
 use kernel::control::Control;
 use kernel::gateway::{Gateway, Marks};
-use kernel::ids::{GatewayId, NodeId};
+use kernel::ids::{GatewayId, LiftId, NodeId};
+use kernel::lease::FencingToken;
 use kernel::time::{Millis, Mono, Now};
 use kernel::wire::gateway::GatewayStatus;
 
@@ -15,8 +18,6 @@ pub(super) struct Clock {
     /// Its spans run on a clock that nobody sets; otherwise on the wall clock, as programs do that know no better.
     steady: bool,
     paused_until: Option<Mono>,
-    /// When it went on last after it had stood still, or is to.
-    goes_on: Option<Mono>,
 }
 
 /// Every machine had been up for so long before the world began, so that a clock set back still shows a time.
@@ -27,13 +28,7 @@ const WALL_START_MS: i64 = 1_767_225_600_000;
 
 impl Clock {
     pub(super) fn new(origin: u64, wall_offset_ms: i64, steady: bool) -> Self {
-        Self {
-            origin: UPTIME_MS + origin,
-            wall_step_ms: wall_offset_ms,
-            steady,
-            paused_until: None,
-            goes_on: None,
-        }
+        Self { origin: UPTIME_MS + origin, wall_step_ms: wall_offset_ms, steady, paused_until: None }
     }
 
     pub(super) fn stamp(&self, world: Mono) -> Now {
@@ -63,12 +58,6 @@ impl Clock {
 
     pub(super) fn pause(&mut self, until: Mono) {
         self.paused_until = Some(self.paused_until.map_or(until, |it| it.max(until)));
-        self.goes_on = self.paused_until;
-    }
-
-    /// Whether it stood still within this span: what others said meanwhile may not have been heard yet.
-    pub(super) fn slept_within(&self, span: Millis, world: Mono) -> bool {
-        self.goes_on.is_some_and(|at| world.since(at) <= span)
     }
 
     /// Whoever stood still on it is gone.
@@ -102,6 +91,8 @@ pub(super) struct NodeMachine {
     pub(super) n_followed: usize,
     /// Nothing of it reaches the ledger before this: its shell asks for one thing after the other.
     pub(super) ledger_free: Mono,
+    /// What the statuses that reached it in this life showed as admitted, the highest of each lift.
+    pub(super) admitted: BTreeMap<LiftId, FencingToken>,
     /// Its shell finds out what became of a proposal.
     pub(super) asks_ledger: bool,
     /// It was asked to stop, and is to be away for so long.
@@ -110,6 +101,14 @@ pub(super) struct NodeMachine {
 }
 
 impl NodeMachine {
+    /// A gateway's status reaches it.
+    pub(super) fn hears(&mut self, status: &GatewayStatus) {
+        for reading in &status.lifts {
+            let highest = self.admitted.entry(reading.lift.clone()).or_default();
+            *highest = reading.token.max(*highest);
+        }
+    }
+
     /// In this life, and it takes in what the ledger holds.
     pub(super) fn follows(&self, life: u32) -> bool {
         self.life == life && !self.asks_ledger

@@ -26,8 +26,8 @@ pub(super) struct Request {
     pub(super) lease: LeaseRequest,
     /// By the asker's own clock, before the request left.
     pub(super) asked_at: Mono,
-    /// The asker had heard by then what others wrote.
-    pub(super) is_told: bool,
+    /// The highest token that the asker had heard by then to be admitted at the lift.
+    pub(super) heard: FencingToken,
 }
 
 /// What the store answers.
@@ -220,7 +220,7 @@ mod tests {
     fn request(node: &str, nonce: u64) -> Request {
         let holder = NodeId::try_new(node).expect("a name");
         let lease = LeaseRequest { lift: lift("L1"), holder, nonce: LeaseNonce(nonce), epoch: 1, floor: 0 };
-        Request { node: 0, life: 1, lease, asked_at: Mono(0), is_told: true }
+        Request { node: 0, life: 1, lease, asked_at: Mono(0), heard: FencingToken::default() }
     }
 
     fn looks(_: &Request) -> Waiter {
