@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{CommandId, Generation, LiftId, NodeId, TaskId};
-use kernel::lease::{FencingToken, LeaseRequest};
+use kernel::lease::{FencingToken, LeaseNonce, LeaseRequest};
 use kernel::lift::{Expectation, LiftAction, LiftMode, LiftStatus};
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono};
@@ -59,8 +59,11 @@ struct Written {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LiftWatch {
     carried: VecDeque<Carried>,
-    /// The highest that was written, and when.
-    highest: Option<(Carried, Mono)>,
+    /// The highest token that was written, and whose request it was.
+    token: Option<(FencingToken, NodeId, LeaseNonce)>,
+    /// The highest session that was written, and the highest claim of each task.
+    session: Generation,
+    claims: BTreeMap<TaskId, Generation>,
     flight: Option<Flight>,
     /// Commands that reached the PLC.
     written: VecDeque<Written>,
@@ -118,7 +121,7 @@ impl LiftWatch {
             if self.written.iter().any(|it| it.command == carried.id && self.took(it)) {
                 found.push((Checker::NothingTwice, format!("{} is written again", carried.id)));
             }
-            self.highest = Some((carried, now));
+            self.note_highest(&carried);
         }
         self.flight = Some(Flight {
             number: block.number,
@@ -131,26 +134,37 @@ impl LiftWatch {
         found
     }
 
+    /// Below the highest that was written before, whatever came between.
     fn is_stale(&self, carried: &Carried) -> Option<String> {
-        let (highest, _) = self.highest.as_ref()?;
-        if let (Authority::Lease { token, nonce }, Authority::Lease { token: before, nonce: other }) =
-            (carried.authority, highest.authority)
+        let id = &carried.id;
+        if let (Authority::Lease { token, nonce }, Some((highest, holder, request))) =
+            (carried.authority, &self.token)
         {
-            if token < before {
-                return Some(format!("{} carries {token:?} after {before:?}", carried.id));
+            if token < *highest {
+                return Some(format!("{id} carries {token:?} after {highest:?}"));
             }
-            if token == before && (&carried.holder, nonce) != (&highest.holder, other) {
-                return Some(format!("{} carries the token of another holder", carried.id));
+            if token == *highest && (&carried.holder, nonce) != (holder, *request) {
+                return Some(format!("{id} carries the token of another holder"));
             }
         }
-        if carried.claim.0 == highest.claim.0 && carried.claim.1 < highest.claim.1 {
-            return Some(format!(
-                "{} is of claim {:?} after {:?}",
-                carried.id, carried.claim, highest.claim.1
-            ));
+        let (task, claim) = &carried.claim;
+        if let Some(highest) = self.claims.get(task).filter(|it| claim < *it) {
+            return Some(format!("{id} is of claim {claim} of {task} after {highest}"));
         }
-        let stale = carried.session < highest.session;
-        stale.then(|| format!("{} is of session generation {}", carried.id, carried.session))
+        let stale = carried.session < self.session;
+        stale.then(|| format!("{id} is of session generation {} after {}", carried.session, self.session))
+    }
+
+    fn note_highest(&mut self, carried: &Carried) {
+        if let Authority::Lease { token, nonce } = carried.authority
+            && self.token.as_ref().is_none_or(|(highest, ..)| *highest < token)
+        {
+            self.token = Some((token, carried.holder.clone(), nonce));
+        }
+        self.session = self.session.max(carried.session);
+        let (task, claim) = carried.claim.clone();
+        let highest = self.claims.entry(task).or_default();
+        *highest = claim.max(*highest);
     }
 
     /// A grant that could not be used, and whoever asked could have known: the gateway had admitted a higher token, or

@@ -377,3 +377,36 @@ fn a_grant_below_what_the_asker_had_heard_is_found() {
         assert_eq!(found(&checkers), expected, "{what}");
     }
 }
+
+/// Commands as they are written, each a token, a session, a task and its claim; and whether the last is found to be
+/// below one of those before. Between them lies what is higher in one and lower in the other.
+#[test]
+fn a_command_below_the_highest_of_those_before_is_found() {
+    type Row = (u64, u64, &'static str, u64);
+    let rows: [(&[Row], bool); 7] = [
+        (&[(5, 1, "T-1", 1), (6, 2, "T-2", 1)], false),
+        (&[(5, 1, "T-1", 1), (5, 1, "T-1", 1)], false),
+        (&[(5, 1, "T-1", 1), (4, 1, "T-1", 1)], true),
+        (&[(5, 2, "T-1", 1), (6, 1, "T-2", 1)], true),
+        (&[(5, 1, "T-1", 2), (6, 1, "T-2", 1), (7, 1, "T-1", 1)], true),
+        (&[(7, 1, "T-1", 1), (5, 1, "T-1", 1), (6, 1, "T-1", 1)], true),
+        (&[(5, 3, "T-1", 1), (6, 1, "T-1", 1), (7, 2, "T-1", 1)], true),
+    ];
+    for (commands, expected) in rows {
+        let mut watch = LiftWatch::default();
+        let mut found = Vec::new();
+        for (number, (serial, generation, task, claim)) in (1..).zip(commands) {
+            let mut command = lift_command(&format!("C-A1.{number}"), "A");
+            let token = FencingToken { epoch: 1, serial: *serial };
+            command.authority = Authority::Lease { token, nonce: LeaseNonce(*serial) };
+            command.session.generation = Generation(*generation);
+            (command.session.task, command.session.claim) = (fixture::task(task), Generation(*claim));
+            watch.sent(Mono(0), &command);
+            let block = CommandBlock { number, action: LiftAction::OpenDoor, floor: 1 };
+            let written = watch.writes(Mono(0), block, Some(&command.id), (Arbitration::Lease, 0));
+            found = written.into_iter().map(|(checker, _)| checker).collect();
+        }
+        let stale = found.contains(&Checker::NothingStale);
+        assert_eq!(stale, expected, "{commands:?}");
+    }
+}
