@@ -155,6 +155,12 @@ impl SimPlant {
         &self.loads
     }
 
+    /// Loads, for a test that moves them once more.
+    #[cfg(test)]
+    pub(crate) fn loads_mut(&mut self) -> &mut LoadBook {
+        &mut self.loads
+    }
+
     /// What a lift's PLC shows at this moment.
     pub fn lift_status(&self, lift: &LiftId) -> Option<LiftStatus> {
         self.lift(lift).map(LiftModel::status)

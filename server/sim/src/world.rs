@@ -306,6 +306,12 @@ impl World {
         &self.sim
     }
 
+    /// Its loads, for a test that moves them once more.
+    #[cfg(test)]
+    pub(crate) fn loads_mut(&mut self) -> &mut crate::loads::LoadBook {
+        self.sim.loads_mut()
+    }
+
     /// The ledger from its first entry.
     pub fn ledger(&self) -> &[Entry] {
         self.ledger.entries()

@@ -410,3 +410,26 @@ fn a_command_below_the_highest_of_those_before_is_found() {
         assert_eq!(stale, expected, "{commands:?}");
     }
 }
+
+/// Seen by the look of each second, and by the comparison at the end of a world.
+#[test]
+fn a_load_that_is_not_moved_once_is_found() {
+    let moved = ridden();
+    let (order, point) =
+        (moved.sim().loads().iter().map(|(order, _)| order.clone()).next(), fixture::point("S1"));
+    let order = order.expect("it was moved");
+    let mut twice = moved.clone();
+    twice.loads_mut().picked(order, point);
+    for (world, expected) in [(&moved, vec![]), (&twice, vec![Checker::LoadMovedOnce])] {
+        let mut checkers = Checkers::new(world.plant());
+        checkers.second(Mono(0), world.sim());
+        assert_eq!(found(&checkers), expected);
+    }
+    let mut never = moved.clone();
+    *never.loads_mut() = LoadBook::default();
+    for (mut world, expected) in [(moved, vec![]), (never, vec![Checker::LoadMovedOnce])] {
+        world.compare();
+        let found: Vec<_> = world.violations().iter().map(|it| it.checker).collect();
+        assert_eq!(found, expected);
+    }
+}
