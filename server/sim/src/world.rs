@@ -108,6 +108,8 @@ pub struct World {
     /// Whether a vehicle is connected, as the broker retained it last.
     retained: BTreeMap<VehicleId, bool>,
     broker_away: Option<Mono>,
+    /// Rises when it forgets: what an earlier life of it had in hand is gone.
+    broker_life: u32,
     /// It stands still until then.
     broker_paused: Option<Mono>,
     /// How far its wall clock was set, all in all.
@@ -157,6 +159,7 @@ impl World {
             sessions: config.plant.vehicles.keys().map(|id| (id.clone(), Session::default())).collect(),
             retained: BTreeMap::new(),
             broker_away: None,
+            broker_life: 0,
             broker_paused: None,
             broker_step_ms: 0,
             roads: Vec::new(),

@@ -32,12 +32,9 @@ impl World {
                 }
             }
             Parcel::NodeBeat { gateway, beat } => self.beat_arrives(gateway, *beat),
-            Parcel::ToVehicle(command) => {
-                let expires = self.broker_time() + command.valid_for_ms;
-                self.broker_takes(*command, expires);
-            }
-            Parcel::OverRadio { command, expires, connection } => {
-                self.over_radio(*command, expires, connection);
+            Parcel::ToVehicle(command) => self.published(*command),
+            Parcel::OverRadio { command, expires, connection, broker } => {
+                self.over_radio(*command, expires, (connection, broker));
             }
             Parcel::FromVehicle { vehicle, connection, message } => {
                 self.vehicle_says(vehicle, connection, *message);
@@ -179,6 +176,16 @@ impl World {
         }
     }
 
+    /// A command that finds no broker is lost.
+    fn published(&mut self, command: VehicleCommand) {
+        if self.broker_is_away() {
+            self.note(|| format!("no broker takes {}", command.id));
+            return;
+        }
+        let expires = self.broker_time() + command.valid_for_ms;
+        self.broker_takes(command, expires);
+    }
+
     fn broker_takes(&mut self, command: VehicleCommand, expires: Mono) {
         let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
         if session.connected {
@@ -193,15 +200,17 @@ impl World {
         let at = self.broker_turn() + BROKER_LEG + delay;
         let Some(session) = self.sessions.get_mut(&command.vehicle) else { return };
         session.down_free = session.down_free.max(at);
-        let (at, connection) = (session.down_free, session.connection);
-        let parcel = Parcel::OverRadio { command: Box::new(command), expires, connection };
+        let (at, connection, broker) = (session.down_free, session.connection, self.broker_life);
+        let parcel = Parcel::OverRadio { command: Box::new(command), expires, connection, broker };
         self.post.send(at, parcel);
     }
 
-    /// A command that did not get through before the connection broke stays with the broker.
-    fn over_radio(&mut self, command: VehicleCommand, expires: Mono, connection: u32) {
+    /// A command that did not get through before the connection broke stays with the broker, unless that has forgotten it.
+    fn over_radio(&mut self, command: VehicleCommand, expires: Mono, (connection, broker): (u32, u32)) {
         if !self.is_connected(&command.vehicle, connection) {
-            self.broker_takes(command, expires);
+            if broker == self.broker_life {
+                self.broker_takes(command, expires);
+            }
             return;
         }
         let vehicle = command.vehicle.clone();

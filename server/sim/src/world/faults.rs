@@ -139,6 +139,7 @@ impl World {
     fn lose_broker(&mut self, until: kernel::time::Mono, forgets: bool) {
         self.broker_away = self.broker_away.max(Some(until));
         self.broker_paused = None;
+        self.broker_life += u32::from(forgets);
         for vehicle in self.config.plant.vehicles.keys().cloned().collect::<Vec<_>>() {
             self.disconnect(&vehicle);
             let Some(session) = self.sessions.get_mut(&vehicle) else { continue };

@@ -41,6 +41,8 @@ pub(super) enum Parcel {
         command: Box<VehicleCommand>,
         expires: Mono,
         connection: u32,
+        /// The broker's, when it sent this.
+        broker: u32,
     },
     FromVehicle {
         vehicle: VehicleId,

@@ -55,6 +55,26 @@ fn what_is_sent_to_whom_stands_still_arrives_afterwards() {
     }
 }
 
+/// The command is on its way to V1 when the broker goes. One that forgets has nothing for V1 when it comes back.
+#[test]
+fn what_was_on_its_way_is_forgotten_with_the_rest() {
+    for (forgets, kept) in [(false, 1), (true, 0)] {
+        let mut world = World::new(config(1, 1, &[(5, "S1", "S2")]));
+        world.run_for(Millis(4500));
+        let (place, effect) =
+            (RadioPlace::Vehicle(vehicle("V1")), RadioEffect::Slow { by_ms: Millis::seconds(2) });
+        let for_ms = Millis::seconds(1);
+        world.inject(FaultKind::Plant(PlantTrouble::Radio { place, effect, for_ms }));
+        assert_eq!(lines(&mut world, Millis(900), "→ V1 T-A1.0"), 1);
+        world.inject(FaultKind::BrokerAway { for_ms: Millis::seconds(4), forgets });
+        let says = format!("V1 connects, {kept} commands wait for it");
+        assert_eq!(lines(&mut world, Millis::seconds(10), &says), 1, "forgets: {forgets}");
+        let ending = world.finish(Millis::seconds(3600));
+        assert!(world.violations().is_empty(), "forgets: {forgets}: {:#?}", world.violations());
+        assert_eq!(ending.completed, 1, "forgets: {forgets}: {ending:?}");
+    }
+}
+
 /// A broker keeps a command for a vehicle that is away as long as its own clock says. Whatever it then hands over, the
 /// vehicle does nothing of an older link.
 #[test]
