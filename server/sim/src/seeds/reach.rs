@@ -37,9 +37,7 @@ impl Reach {
             Safeguard::MemoryWindow => {
                 Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
             }
-            Safeguard::RoomInCar => Self::Out(
-                "a second vehicle is not told to enter: the session keeps it away, and it is the one that is off",
-            ),
+            Safeguard::RoomInCar => Self::Out("sessions let one vehicle at a time enter"),
             Safeguard::ClaimFence => Self::Seed(88),
             Safeguard::TokenFence => Self::Out(
                 "serials rise over whatever the store forgets, and a command late enough to be outranked names an old read",
@@ -50,18 +48,12 @@ impl Reach {
             Safeguard::LiveGrant => {
                 Self::Out("a node that outslept its grant hears on waking that it was taken for lost")
             }
-            Safeguard::SameGrant => {
-                Self::Out("it costs some seconds: the next request of the node gets the lift")
-            }
+            Safeguard::SameGrant => Self::Out("it costs some seconds: the next request gets the lift"),
             Safeguard::NewerRequest => {
                 Self::Out("it costs some seconds: the longest hold is over then, and the lift free")
             }
-            Safeguard::OneHolder => Self::Out(
-                "two nodes want one lift at a time only while one of them drives a task that it has lost",
-            ),
-            Safeguard::OwnRelease => {
-                Self::Out("a release has to be on its way for longer than the longest hold")
-            }
+            Safeguard::OneHolder => Self::Out("two nodes want one lift only while one has lost its task"),
+            Safeguard::OwnRelease => Self::Out("a release has to outlast the longest hold on its way"),
             Safeguard::HoldLimit => Self::Out("it costs half a minute: then the lease of a dead node ends"),
             Safeguard::SerialFloor => Self::Seed(1),
             Safeguard::SessionFence => Self::Out(
