@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use thiserror::Error;
 
-use crate::ids::{LiftId, NodeId, TaskId, VehicleId};
+use crate::ids::{DrillId, LiftId, NodeId, TaskId, VehicleId};
 use crate::task::TaskEvent;
 use crate::wire::ledger::{Record, SessionPhase};
 
@@ -36,6 +36,8 @@ pub enum Row {
     Link(VehicleId),
     /// Generation of a lift's last session.
     Lift(LiftId),
+    /// Whether a drill is over: 1 since its end.
+    Drill(DrillId),
 }
 
 /// Number of a node's row while a run of it counts.
@@ -97,6 +99,7 @@ impl Row {
             Self::Vehicle(_) => "vehicle",
             Self::Link(_) => "link",
             Self::Lift(_) => "lift",
+            Self::Drill(_) => "drill",
         }
     }
 
@@ -109,6 +112,7 @@ impl Row {
             Self::Claim(id) | Self::Step(id) => id.as_str(),
             Self::Vehicle(id) | Self::Link(id) => id.as_str(),
             Self::Lift(id) => id.as_str(),
+            Self::Drill(id) => id.as_str(),
         }
     }
 }
@@ -149,6 +153,7 @@ fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
             event:
                 TaskEvent::Finished { .. } | TaskEvent::ExecutionFailed { .. } | TaskEvent::Withdrawn { .. },
         } => (Row::Step(task.clone()), Step::Next),
+        Record::DrillEnded { drill, .. } => (Row::Drill(drill.clone()), Step::To(1)),
         Record::TaskChanged { .. }
         | Record::SessionChanged { .. }
         | Record::AlarmRaised { .. }
@@ -157,8 +162,7 @@ fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
         | Record::ArbitrationChanged { .. }
         | Record::ForeignMoved { .. }
         | Record::EdgeDecided { .. }
-        | Record::DrillStarted { .. }
-        | Record::DrillEnded { .. } => return None,
+        | Record::DrillStarted { .. } => return None,
     })
 }
 

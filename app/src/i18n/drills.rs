@@ -94,10 +94,10 @@ impl Locale {
                 self.pick("该通道一半的消息晚到 3 秒。", "Half of this road's messages come three seconds late.")
             }
             DrillFault::NodePaused => {
-                self.pick("控制回路停住,之后一次处理所有积压;画面只剩旧数据。", "The control loop stands still, then does everything at once; the screen shows old data.")
+                self.pick("控制回路停住,之后一次处理所有积压;该节点的画面只剩旧数据,另一节点接手。", "The control loop stands still, then does everything at once. Its own screen shows old data; the other node takes over.")
             }
             DrillFault::NodeKilled => {
-                self.pick("控制节点退出,结束时重启;本页会断开并自动恢复。", "The control node dies and is started again at the end; this page disconnects and comes back alone.")
+                self.pick("控制节点退出,结束时重启;该节点的画面会断开并自动恢复,另一节点接手。", "The control node dies and is started again at the end. Its own screen disconnects and comes back alone; the other node takes over.")
             }
             DrillFault::GatewayKilled => {
                 self.pick("网关退出,结束时重启;其电梯和小车收不到指令。", "The gateway dies and is started again at the end; its lifts and vehicles get no commands.")
@@ -125,6 +125,7 @@ impl Locale {
             DrillPlace::Vehicle(id) => format!("{} {id}", self.pick("小车", "vehicle")),
             DrillPlace::Floor(id) => self.floor(id.as_str()),
             DrillPlace::Gateway(id) => format!("{} {id}", self.pick("网关", "gateway")),
+            DrillPlace::Node(id) => format!("{} {id}", self.pick("节点", "node")),
             DrillPlace::Road(road) => self.drill_road(*road).to_owned(),
         }
     }

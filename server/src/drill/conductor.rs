@@ -1,11 +1,12 @@
-//! Who lets drills begin and end. It outlives the control node that records them, which may itself be drilled.
+//! Who lets drills begin and end. It outlives the control nodes that record them, which may themselves be drilled: one
+//! of those that live is told, and the ledger takes the end of a drill once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kernel::drill::{DRILL_MAX, DRILL_MIN, Drill, DrillEnd, DrillFault, DrillPlace};
-use kernel::ids::{DrillId, FloorId};
+use kernel::ids::{DrillId, FloorId, NodeId};
 use kernel::plant::Plant;
 use kernel::time::Millis;
 use kernel::wire::drill::{DrillList, DrillOffer, DrillView, StartDrill};
@@ -80,14 +81,31 @@ pub struct Conductor {
 struct Inner {
     plant: Arc<Plant>,
     hands: Hands,
-    stage: watch::Sender<Option<Stage>>,
+    stages: watch::Sender<Stages>,
     state: Mutex<State>,
     /// How many stand.
     standing: watch::Sender<usize>,
 }
 
+/// The control nodes that live, in the order in which they came.
+#[derive(Debug, Default)]
+struct Stages {
+    nodes: Vec<(NodeId, Stage)>,
+    /// Those that a drill lets stand still.
+    still: BTreeSet<NodeId>,
+}
+
+impl Stages {
+    /// The one that is told: the oldest that does not stand still.
+    fn scribe(&self) -> Option<&Stage> {
+        self.nodes.iter().find(|(node, _)| !self.still.contains(node)).map(|(_, stage)| stage)
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
+    /// A node was told that nothing stands of what an earlier demonstration left in the ledger.
+    is_tidied: bool,
     last_number: u64,
     running: BTreeMap<DrillId, Running>,
 }
@@ -101,8 +119,8 @@ struct Running {
 impl Conductor {
     /// Nothing stands yet, and nobody records.
     pub fn new(plant: Arc<Plant>, hands: Hands) -> Self {
-        let (stage, standing) = (watch::Sender::new(None), watch::Sender::new(0));
-        Self { inner: Arc::new(Inner { plant, hands, stage, state: Mutex::default(), standing }) }
+        let (stages, standing) = (watch::Sender::default(), watch::Sender::new(0));
+        Self { inner: Arc::new(Inner { plant, hands, stages, state: Mutex::default(), standing }) }
     }
 
     /// The hands with which faults are injected.
@@ -110,18 +128,23 @@ impl Conductor {
         &self.inner.hands
     }
 
-    /// A control node records from now on. What its ledger says stands and nobody conducts is over.
-    pub fn attach(&self, stage: Stage) {
-        let standing = self.state().running.keys().cloned().collect();
-        if let Err(error) = stage.control.note_drill(DrillNote::Standing(standing)) {
+    /// A control node may record from now on. The first ends in the ledger what an earlier demonstration has left there:
+    /// later ones would end what has begun meanwhile.
+    pub fn attach(&self, node: &NodeId, stage: Stage) {
+        let is_first = !std::mem::replace(&mut self.state().is_tidied, true);
+        if is_first && let Err(error) = stage.control.note_drill(DrillNote::Standing(vec![])) {
             tracing::warn!("old drills are not ended in the ledger: {error}");
         }
-        self.inner.stage.send_replace(Some(stage));
+        self.inner.stages.send_modify(|it| it.nodes.push((node.clone(), stage)));
     }
 
-    /// The control node is gone.
-    pub fn detach(&self) {
-        self.inner.stage.send_replace(None);
+    /// A control node is about to end.
+    pub fn detach(&self, node: &NodeId) {
+        self.inner.stages.send_modify(|it| it.nodes.retain(|(name, _)| name != node));
+    }
+
+    fn scribe(&self) -> Option<Stage> {
+        self.inner.stages.borrow().scribe().cloned()
     }
 
     /// What can be injected, what stands and what ended last.
@@ -154,15 +177,15 @@ impl Conductor {
     /// Why not; nothing was injected.
     pub async fn start(&self, asked: StartDrill) -> Result<DrillView, DrillRefusal> {
         self.check(&asked)?;
-        let stage = self.inner.stage.borrow().clone().ok_or(DrillRefusal::NotRecorded)?;
+        let stage = self.scribe().ok_or(DrillRefusal::NotRecorded)?;
         let (drill, wished) = self.take_place(asked, &stage.hub)?;
         let told = stage.control.note_drill(DrillNote::Began(drill.clone()));
         let shown = match told {
             Ok(()) => stage.hub.drill_shown(&drill.id, CONTROL_ANSWER_DEADLINE, |_| true).await,
             Err(_) => None,
         };
-        let is_recorded = shown.is_some();
-        tokio::spawn(self.clone().conduct(drill, wished, is_recorded));
+        let unsure = shown.is_none().then_some(stage.control);
+        tokio::spawn(self.clone().conduct(drill, wished, unsure));
         shown.ok_or(DrillRefusal::NotRecorded)
     }
 
@@ -172,7 +195,7 @@ impl Conductor {
     /// There is none, or it is over.
     pub async fn end(&self, id: &DrillId) -> Result<DrillView, DrillRefusal> {
         let wished = self.state().running.get(id).map(|it| it.wish.send_replace(Some(DrillEnd::ByHand)));
-        let stage = self.inner.stage.borrow().clone().ok_or(DrillRefusal::NotRecorded)?;
+        let stage = self.scribe().ok_or(DrillRefusal::NotRecorded)?;
         if wished.is_none() {
             let over = stage.hub.drills().into_iter().any(|it| it.id == *id);
             return Err(if over { DrillRefusal::Over(id.clone()) } else { DrillRefusal::Unknown });
@@ -193,7 +216,7 @@ impl Conductor {
     }
 
     fn shown(&self) -> Vec<DrillView> {
-        self.inner.stage.borrow().as_ref().map(|it| it.hub.drills()).unwrap_or_default()
+        self.scribe().map(|it| it.hub.drills()).unwrap_or_default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -237,10 +260,16 @@ impl Conductor {
         Ok((drill, wished))
     }
 
-    async fn conduct(self, drill: Drill, wished: watch::Receiver<Option<DrillEnd>>, is_recorded: bool) {
-        let end = if is_recorded { self.play(&drill, wished).await } else { DrillEnd::Interrupted };
+    /// `unsure` is who was told of its beginning and may not have recorded it.
+    async fn conduct(
+        self,
+        drill: Drill,
+        wished: watch::Receiver<Option<DrillEnd>>,
+        unsure: Option<ControlHandle>,
+    ) {
+        let end = if unsure.is_none() { self.play(&drill, wished).await } else { DrillEnd::Interrupted };
         tracing::warn!(drill_id = %drill.id, ?end, "the drill is over");
-        self.have_end_recorded(&drill.id, end).await;
+        self.have_end_recorded(&drill.id, end, unsure).await;
         let mut state = self.state();
         state.running.remove(&drill.id);
         self.inner.standing.send_replace(state.running.len());
@@ -250,10 +279,13 @@ impl Conductor {
         tracing::warn!(drill_id = %drill.id, fault = ?drill.fault, at = ?drill.at, for_ms = ?drill.for_ms,
             "a drill begins");
         let (hands, plant) = (&self.inner.hands, &self.inner.plant);
+        let still = still(drill);
+        self.inner.stages.send_modify(|it| it.still.extend(still.cloned()));
         let standing = match hands.inject(drill, plant, self.car_of(drill).as_ref()).await {
             Ok(standing) => standing,
             Err(error) => {
                 tracing::error!(drill_id = %drill.id, "the fault could not be injected: {error:#}");
+                self.inner.stages.send_modify(|it| it.still.retain(|node| Some(node) != still));
                 return DrillEnd::Interrupted;
             }
         };
@@ -267,27 +299,48 @@ impl Conductor {
         if let Err(error) = hands.mend(drill, plant, standing).await {
             tracing::error!(drill_id = %drill.id, "the fault could not be taken back: {error:#}");
         }
+        self.inner.stages.send_modify(|it| it.still.retain(|node| Some(node) != still));
         end
     }
 
     /// Where the car of the drill's lift was seen last.
     fn car_of(&self, drill: &Drill) -> Option<FloorId> {
         let DrillPlace::Lift(lift) = &drill.at else { return None };
-        let stage = self.inner.stage.borrow().clone()?;
+        let stage = self.scribe()?;
         stage.hub.lift(lift)?.status.map(|it| it.floor)
     }
 
-    /// Tells it to each control node that comes, until one has it in its ledger.
-    async fn have_end_recorded(&self, id: &DrillId, end: DrillEnd) {
-        let mut stages = self.inner.stage.subscribe();
+    /// Tells it to whoever records, until one has it in its ledger. When its beginning was told to a node that has ended
+    /// since, and nobody has it in the ledger, there is nothing to end.
+    async fn have_end_recorded(&self, id: &DrillId, end: DrillEnd, unsure: Option<ControlHandle>) {
+        let mut stages = self.inner.stages.subscribe();
         loop {
-            let Ok(stage) = stages.wait_for(Option::is_some).await.map(|it| it.clone()) else { return };
-            let Some(Stage { hub, control }) = stage else { continue };
+            let scribe = stages.wait_for(|it| it.scribe().is_some()).await.map(|it| it.scribe().cloned());
+            let Ok(scribe) = scribe else { return };
+            let Some(Stage { hub, control }) = scribe else { continue };
+            let never_began = unsure.as_ref().is_some_and(ControlHandle::is_stopped);
             let told = control.note_drill(DrillNote::Over { drill: id.clone(), end });
             if told.is_ok() && hub.drill_shown(id, REPORT_PERIOD, |it| it.end.is_some()).await.is_some() {
                 return;
             }
+            if told.is_ok() && never_began && !hub.drills().iter().any(|it| it.id == *id) {
+                return;
+            }
             tokio::time::sleep(REPORT_PERIOD).await;
         }
+    }
+}
+
+/// Which node the drill lets stand still, so that it records nothing meanwhile.
+fn still(drill: &Drill) -> Option<&NodeId> {
+    match &drill.at {
+        DrillPlace::Node(node) if drill.fault == DrillFault::NodePaused => Some(node),
+        DrillPlace::Site
+        | DrillPlace::Lift(_)
+        | DrillPlace::Vehicle(_)
+        | DrillPlace::Floor(_)
+        | DrillPlace::Gateway(_)
+        | DrillPlace::Node(_)
+        | DrillPlace::Road(_) => None,
     }
 }

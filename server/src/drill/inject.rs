@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use kernel::drill::{Drill, DrillFault as F, DrillPlace};
-use kernel::ids::{FloorId, GatewayId, LiftId, PointId};
+use kernel::ids::{FloorId, GatewayId, LiftId, NodeId, PointId};
 use kernel::lift::LiftMode;
 use kernel::plant::Plant;
 use kernel::time::Millis;
@@ -14,7 +14,7 @@ use sim::plant::PlantTrouble;
 use sim::vehicle::{RadioEffect, RadioPlace};
 use tokio::sync::mpsc;
 
-use super::levers::{LedgerHeld, Levers};
+use super::levers::{LedgerHeld, Levers, Program};
 use super::relay::{Relay, RelayFault};
 use crate::simulate::PlantHand;
 
@@ -28,10 +28,10 @@ const SENSOR_LATE: Millis = Millis::seconds(3);
 /// What the demonstration does with its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramOrder {
-    /// The control node dies.
-    KillNode,
+    /// A control node dies.
+    KillNode(NodeId),
     /// It is started again.
-    RaiseNode,
+    RaiseNode(NodeId),
     /// A gateway dies.
     KillGateway(GatewayId),
     /// It is started again.
@@ -41,7 +41,7 @@ pub enum ProgramOrder {
 /// Everything that a fault takes hold of.
 #[derive(Clone, Debug)]
 pub struct Hands {
-    /// In the control node and on the roads.
+    /// In the programs and on the roads.
     pub levers: Levers,
     /// In the simulated plant.
     pub plant: PlantHand,
@@ -120,6 +120,7 @@ impl Hands {
             | DrillPlace::Vehicle(_)
             | DrillPlace::Floor(_)
             | DrillPlace::Gateway(_)
+            | DrillPlace::Node(_)
             | DrillPlace::Road(_)) => {
                 let (place, effect) = (radio_place(place, site)?, radio_effect(drill.fault)?);
                 Some(PlantTrouble::Radio { place, effect, for_ms })
@@ -137,12 +138,15 @@ impl Hands {
             (F::MessagesDropped | F::MessagesDoubled | F::MessagesDelayed, DrillPlace::Road(road)) => {
                 self.levers.roads.set(*road, on.then_some(drill.fault));
             }
-            (F::NodePaused, _) => self.levers.pause.set(on),
+            (F::NodePaused, DrillPlace::Node(node)) => {
+                self.levers.pauses.set(Program::Node(node.clone()), on);
+            }
             (F::BrokerAway, _) => self.broker.set(if on { RelayFault::Down } else { RelayFault::Sound }),
             (F::LeasesStopped, _) => self.levers.leases.set_stopped(on),
             (F::LeasesEmptied, _) => self.levers.leases.forget(),
-            (F::NodeKilled, _) => {
-                self.order(if on { ProgramOrder::KillNode } else { ProgramOrder::RaiseNode }).await?;
+            (F::NodeKilled, DrillPlace::Node(node)) => {
+                let order = if on { ProgramOrder::KillNode } else { ProgramOrder::RaiseNode };
+                self.order(order(node.clone())).await?;
             }
             (F::GatewayKilled, DrillPlace::Gateway(id)) => {
                 let order = if on { ProgramOrder::KillGateway } else { ProgramOrder::RaiseGateway };
@@ -227,7 +231,7 @@ fn radio_place(place: &DrillPlace, site: &Plant) -> Option<RadioPlace> {
             let points = stops.iter().flat_map(|it| it.waiting.iter().chain([&it.landing]).cloned());
             Some(RadioPlace::Points(points.collect::<Vec<PointId>>()))
         }
-        DrillPlace::Gateway(_) | DrillPlace::Road(_) => None,
+        DrillPlace::Gateway(_) | DrillPlace::Node(_) | DrillPlace::Road(_) => None,
     }
 }
 
@@ -310,7 +314,8 @@ mod tests {
         while let Ok(order) = orders.try_recv() {
             killed.push(order);
         }
-        assert_eq!(killed.len(), 2 + 2 * site.gateways.len(), "{killed:?}");
+        let n_nodes = kernel::drill::node_names().count();
+        assert_eq!(killed.len(), 2 * n_nodes + 2 * site.gateways.len(), "{killed:?}");
         stop.cancel();
     }
 

@@ -1,8 +1,10 @@
-//! What a control node of a drill run looks at while it works, so that it can be made to stand still or be left alone.
+//! What the programs of a drill run look at while they work, so that they can be made to stand still or be left alone.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kernel::ids::NodeId;
 use sqlx::SqliteConnection;
 use tokio::sync::watch;
 
@@ -10,39 +12,46 @@ use super::roads::Roads;
 use crate::lease::LeaseStore;
 use crate::store;
 
-/// The levers of one demonstration. They outlive its control node, which may die and be started again.
+/// The levers of one demonstration. They outlive its programs, which may die and be started again.
 #[derive(Clone, Debug, Default)]
 pub struct Levers {
     /// What messages suffer.
     pub roads: Roads,
-    /// Whether the control loop stands still.
-    pub pause: Pause,
+    /// Whose loops stand still.
+    pub pauses: Pauses,
     /// How the lease store fails.
     pub leases: LeaseLever,
 }
 
-/// Lets a loop stand still.
+/// A program that has a lever of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Program {
+    /// A control node.
+    Node(NodeId),
+}
+
+/// Lets loops stand still.
 #[derive(Clone, Debug)]
-pub struct Pause {
-    stands: Arc<watch::Sender<bool>>,
+pub struct Pauses {
+    still: Arc<watch::Sender<BTreeSet<Program>>>,
 }
 
-impl Default for Pause {
+impl Default for Pauses {
     fn default() -> Self {
-        Self { stands: Arc::new(watch::Sender::new(false)) }
+        Self { still: Arc::new(watch::Sender::default()) }
     }
 }
 
-impl Pause {
-    /// The loop stands still from now on, or goes on.
-    pub fn set(&self, stands: bool) {
-        self.stands.send_replace(stands);
+impl Pauses {
+    /// The loop of a program stands still from now on, or goes on.
+    pub fn set(&self, program: Program, stands: bool) {
+        self.still.send_modify(|it| _ = if stands { it.insert(program) } else { it.remove(&program) });
     }
 
-    /// Waits while the loop has to stand still.
-    pub async fn wait(&self) {
+    /// Waits while the loop of a program has to stand still.
+    pub async fn wait(&self, program: &Program) {
         // The sender lives as long as this value, so it cannot fail.
-        _ = self.stands.subscribe().wait_for(|stands| !stands).await;
+        _ = self.still.subscribe().wait_for(|it| !it.contains(program)).await;
     }
 }
 

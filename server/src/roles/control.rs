@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli;
 use crate::data::DataDir;
-use crate::drill::levers::{Levers, Pause};
 use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
 use crate::journal::{Journal, Runs};
@@ -89,8 +88,6 @@ pub struct Options {
     pub assets: PathBuf,
     /// Who conducts its drills; none in an ordinary run.
     pub drills: Option<Conductor>,
-    /// In a drill run: it is this node that drills of a control node speak of, and that records them.
-    pub drilled: bool,
 }
 
 /// Where a node's ledger is.
@@ -162,7 +159,6 @@ pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
         ledger,
         assets: args.assets,
         drills: None,
-        drilled: false,
     };
     let mut running = start(options, stop).await?;
     tracing::info!("open http://{}", running.address);
@@ -191,13 +187,10 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     hub.open();
     let (handle, requests) = ControlHandle::new();
     let pages = CancellationToken::new();
-    if let Some(drills) = drills.as_ref().filter(|_| options.drilled) {
-        drills.attach(Stage { hub: hub.clone(), control: handle.clone() });
+    if let Some(drills) = &drills {
+        drills.attach(&options.node, Stage { hub: hub.clone(), control: handle.clone() });
     }
-    let levers = drills.as_ref().map(|it| {
-        let levers = it.hands().levers.clone();
-        if options.drilled { levers } else { Levers { pause: Pause::default(), ..levers } }
-    });
+    let levers = drills.as_ref().map(|it| it.hands().levers.clone());
     let leases = options.leases;
     let state = AppState::new(handle, hub.clone(), leases.clone(), options.assets, pages.clone(), drills)?;
     let shell = ControlShell {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use kernel::ids::NodeId;
+use kernel::drill::node_names;
 use kernel::lease::LeaseTiming;
 use sqlx::SqlitePool;
 use tokio::sync::mpsc;
@@ -111,7 +111,7 @@ async fn play(
     let database = Database::open(&ledger).await?;
     let (journal, writer) = Journal::open(database.clone(), runs).await?;
     let options = control::Options {
-        node: NodeId::try_new("A")?,
+        node: node_names().next().context("the first node has no name")?,
         plant: site.plant.clone(),
         broker: at,
         leases: LeaseStore::in_process(LeaseTiming::default()),
@@ -119,7 +119,6 @@ async fn play(
         ledger: control::Ledger::Shared(journal),
         assets: args.assets.clone(),
         drills,
-        drilled: true,
     };
     let mut house = House::start(site.clone(), &simulated, &data, options, orders).await?;
     greet(&site, &house.addresses(), args, aside)?;

@@ -24,6 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock;
 use crate::drill::Levers;
+use crate::drill::levers::Program;
 use crate::journal::{Journal, JournalError};
 use crate::lease::LeaseStore;
 use crate::live::hub::Hub;
@@ -170,10 +171,11 @@ impl Running {
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
         let mut reach = self.ledger.reach();
+        let program = Program::Node(self.node.clone());
         loop {
             if let Some(levers) = self.levers.clone() {
                 tokio::select! {
-                    () = levers.pause.wait() => {}
+                    () = levers.pauses.wait(&program) => {}
                     () = stop.cancelled() => return Ok(()),
                 }
             }

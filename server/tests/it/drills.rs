@@ -240,8 +240,38 @@ async fn programs_die_and_come_back_and_the_ledger_knows() {
     demo.until(&away, |it| it["end"] == "ranOut").await;
     demo.until("/readyz", |it| it["degraded"] == json!([])).await;
 
-    let node = demo.begin(json!({"fault": "nodeKilled", "forMs": 2000})).await;
-    let over = demo.until(&node, |it| it["end"] == "ranOut").await;
-    assert_eq!(over["fault"], "nodeKilled", "the new node has it from the ledger");
     demo.end().await;
+}
+
+/// Whichever node dies or stands still, the page of the other goes on, and each drill is recorded once.
+#[tokio::test(flavor = "multi_thread")]
+async fn either_node_is_struck_and_the_other_records_it() {
+    let demo = Demo::start(true).await;
+    let nodes = demo.until("/api/v1/drills", |_| true).await;
+    let offer = nodes["offers"].as_array().unwrap().iter().find(|it| it["fault"] == "nodeKilled").unwrap();
+    assert_eq!(offer["places"], json!([{"node": "A"}, {"node": "B"}]));
+
+    let paused = demo.begin(json!({"fault": "nodePaused", "at": {"node": "B"}, "forMs": 600_000})).await;
+    let killed = demo.begin(json!({"fault": "nodeKilled", "at": {"node": "A"}, "forMs": 2000})).await;
+    let over = demo.until(&killed, |it| it["end"] == "ranOut").await;
+    assert_eq!(over["fault"], "nodeKilled", "the new node has it from the ledger");
+    assert_eq!(
+        demo.ask(Method::DELETE, &paused, None).await.status(),
+        200,
+        "node A records it, B stood still"
+    );
+    let killed = demo.begin(json!({"fault": "nodeKilled", "at": {"node": "B"}, "forMs": 1000})).await;
+    demo.until(&killed, |it| it["end"] == "ranOut").await;
+    let folder = demo.end().await;
+    assert_eq!(drills_recorded(folder.path()).await, (3, 3));
+}
+
+/// How many drills began and ended in a ledger.
+async fn drills_recorded(folder: &Path) -> (usize, usize) {
+    let pool = store::open(&folder.join("hoistway.db")).await.unwrap();
+    let (journal, _) = Journal::open(pool, Runs::Drill).await.unwrap();
+    let entries = journal.entries_after(Default::default(), 1000).await.unwrap();
+    let of = |wanted: fn(&Record) -> bool| entries.iter().filter(|it| wanted(&it.record)).count();
+    let started = of(|it| matches!(it, Record::DrillStarted { .. }));
+    (started, of(|it| matches!(it, Record::DrillEnded { .. })))
 }

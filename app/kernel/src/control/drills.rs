@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 
 use crate::drill::{Drill, DrillEnd};
 use crate::ids::DrillId;
+use crate::ledger::Row;
 use crate::time::Now;
 use crate::wire::drill::DrillView;
 use crate::wire::ledger::{Entry, Record};
@@ -54,8 +55,12 @@ impl Control {
         self.propose(now, vec![Lock::Drills], records);
     }
 
+    /// Whoever recorded it. A drill ends once, whatever this node was told of why.
     pub(super) fn drill_recorded(&mut self, record: &Record) {
-        self.drill_notes.retain(|it| it != record);
+        self.drill_notes.retain(|it| match (it, record) {
+            (Record::DrillEnded { drill, .. }, Record::DrillEnded { drill: ended, .. }) => drill != ended,
+            (note, record) => note != record,
+        });
     }
 }
 
@@ -88,7 +93,8 @@ impl Book {
         if n_ended > ENDED_DRILLS_MAX
             && let Some(idx) = self.drills.iter().position(|it| it.end.is_some())
         {
-            self.drills.remove(idx);
+            let forgotten = self.drills.remove(idx);
+            forgotten.into_iter().for_each(|it| self.rows.forget(&Row::Drill(it.id)));
         }
         Ok(vec![Touched::Drills])
     }

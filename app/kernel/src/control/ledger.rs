@@ -76,14 +76,14 @@ impl Control {
                 }
             }
             Record::NodeStarted { .. } => rows.extend([Row::Site]),
+            Record::DrillEnded { drill, .. } => rows.extend([Row::Drill(drill.clone())]),
             Record::NodeStopped { .. }
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::ArbitrationChanged { .. }
             | Record::ForeignMoved { .. }
             | Record::EdgeDecided { .. }
-            | Record::DrillStarted { .. }
-            | Record::DrillEnded { .. } => {}
+            | Record::DrillStarted { .. } => {}
         }
     }
 
@@ -119,6 +119,7 @@ impl Control {
                     self.run_is_over();
                 }
                 Record::TaskChanged { task, event } => self.heard_by_others(task, event),
+                Record::DrillStarted { .. } | Record::DrillEnded { .. } => self.drill_recorded(&entry.record),
                 Record::NodeStopped { .. }
                 | Record::NodeLost { .. }
                 | Record::OrderPlaced { .. }
@@ -134,9 +135,7 @@ impl Control {
                 | Record::DifferenceFound { .. }
                 | Record::ArbitrationChanged { .. }
                 | Record::ForeignMoved { .. }
-                | Record::EdgeDecided { .. }
-                | Record::DrillStarted { .. }
-                | Record::DrillEnded { .. } => {}
+                | Record::EdgeDecided { .. } => {}
             }
         }
         self.forget_ended();
@@ -174,7 +173,8 @@ impl Control {
             | Row::Step(_)
             | Row::Vehicle(_)
             | Row::Link(_)
-            | Row::Lift(_) => {
+            | Row::Lift(_)
+            | Row::Drill(_) => {
                 self.answer_unplaced(
                     batch,
                     "this node was taken for lost and is about to begin anew; try again",

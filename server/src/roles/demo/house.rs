@@ -1,11 +1,12 @@
-//! The programs of a demonstration while it runs: gateways and two control nodes. A drill may kill and raise the
-//! gateways and the first node; the second takes over meanwhile.
+//! The programs of a demonstration while it runs: gateways and two control nodes. A drill may end and raise each of
+//! them; the other node takes over meanwhile.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use kernel::drill::node_names;
 use kernel::ids::{GatewayId, LiftId, NodeId};
 use sqlx::SqlitePool;
 use tokio::sync::mpsc;
@@ -87,6 +88,16 @@ impl DemoNode {
         Ok(())
     }
 
+    async fn kill(&mut self) -> anyhow::Result<()> {
+        if let Some(drills) = &self.options.drills {
+            drills.detach(&self.options.node);
+        }
+        match self.running.take() {
+            Some(control) => control.kill().await,
+            None => Ok(()),
+        }
+    }
+
     /// Waits for its own end; for ever while there is none.
     async fn ended(&mut self) -> anyhow::Result<()> {
         match &mut self.running {
@@ -109,7 +120,7 @@ pub(super) struct House {
     site: SiteFile,
     plc_addresses: BTreeMap<LiftId, SocketAddr>,
     gateways: BTreeMap<GatewayId, DemoGateway>,
-    /// Node A, which drills speak of.
+    /// Node A.
     first: DemoNode,
     second: DemoNode,
     orders: mpsc::Receiver<ProgramOrder>,
@@ -133,9 +144,8 @@ impl House {
         };
         let (deciding, edge) = (CancellationToken::new(), CancellationToken::new());
         let beside = control::Options {
-            node: NodeId::try_new("B")?,
+            node: node_names().nth(1).context("the second node has no name")?,
             listen: SocketAddr::new(options.listen.ip(), next_port(options.listen).await),
-            drilled: false,
             ..options.clone()
         };
         let first = DemoNode { options, running: None };
@@ -197,16 +207,11 @@ impl House {
 
     async fn carry_out(&mut self, order: ProgramOrder) -> anyhow::Result<()> {
         match order {
-            ProgramOrder::KillNode => {
-                if let Some(drills) = &self.first.options.drills {
-                    drills.detach();
-                }
-                if let Some(control) = self.first.running.take() {
-                    control.kill().await?;
-                }
-                Ok(())
+            ProgramOrder::KillNode(id) => self.node(&id)?.kill().await,
+            ProgramOrder::RaiseNode(id) => {
+                let deciding = self.deciding.clone();
+                self.node(&id)?.raise(&deciding).await
             }
-            ProgramOrder::RaiseNode => self.first.raise(&self.deciding).await,
             ProgramOrder::KillGateway(id) => {
                 if let Some(running) = self.gateways.get_mut(&id).and_then(|it| it.running.take()) {
                     running.kill().await;
@@ -215,6 +220,11 @@ impl House {
             }
             ProgramOrder::RaiseGateway(id) => self.raise_gateway(&id).await,
         }
+    }
+
+    fn node(&mut self, id: &NodeId) -> anyhow::Result<&mut DemoNode> {
+        let found = [&mut self.first, &mut self.second].into_iter().find(|it| it.options.node == *id);
+        found.with_context(|| format!("there is no node {id}"))
     }
 
     async fn raise_gateway(&mut self, id: &GatewayId) -> anyhow::Result<()> {

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
+use kernel::drill::DrillEnd;
 use kernel::ids::{
-    CommandId, FloorId, Generation, LedgerSequence, LiftId, OrderId, SessionId, StationId, TaskId, VehicleId,
+    CommandId, DrillId, FloorId, Generation, LedgerSequence, LiftId, OrderId, SessionId, StationId, TaskId,
+    VehicleId,
 };
 use kernel::ledger::{Conflict, Guard, Presence, Row, over, running};
 use kernel::task::TaskEvent;
@@ -250,6 +252,7 @@ fn moves() -> Vec<(Vec<Record>, Row, u64)> {
     let done = || CommandId::try_new("T-A2.1").unwrap();
     let acknowledged = end(TaskEvent::AckReceived { command: done() });
     let failed = end(TaskEvent::ExecutionFailed { reason: "a test".to_owned() });
+    let drill = DrillId::try_new("D-1").unwrap();
     vec![
         (vec![run(3)], Row::Node(node()), running(3)),
         (vec![run(3)], Row::Site, 1),
@@ -266,6 +269,7 @@ fn moves() -> Vec<(Vec<Record>, Row, u64)> {
         (vec![failed], step("T-A2"), 2),
         (vec![end(TaskEvent::Withdrawn { reason: "a test".to_owned() })], step("T-A2"), 3),
         (vec![Record::NodeStopped { run: 3 }], Row::Node(node()), over(3)),
+        (vec![Record::DrillEnded { drill: drill.clone(), end: DrillEnd::ByHand }], Row::Drill(drill), 1),
     ]
 }
 

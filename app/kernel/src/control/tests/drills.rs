@@ -1,8 +1,10 @@
 //! Drills are recorded before they begin and after they end, whatever the ledger does meanwhile.
 
+use super::house::House;
 use super::*;
 use crate::drill::{DrillEnd, DrillFault, DrillPlace};
 use crate::ids::DrillId;
+use crate::ledger::Row;
 
 fn name(n: usize) -> DrillId {
     DrillId::try_new(&format!("D-{n}")).expect("a name")
@@ -45,6 +47,23 @@ fn a_drill_that_is_told_twice_is_recorded_once() {
     assert_eq!(recorded(&bench), [&Record::DrillStarted { drill: drill(1) }, &ended]);
     assert_eq!(bench.drills[0].end, Some(DrillEnd::ByHand));
     assert!(bench.node.as_ref().is_some_and(|it| it.drill));
+}
+
+#[test]
+fn two_nodes_that_are_told_of_one_end_record_it_once() {
+    let mut house = House::ready(&["A", "B"], 1);
+    for node in &mut house.nodes {
+        node.control.config.drill = true;
+    }
+    house.handle(0, Event::DrillBegan(drill(1)));
+    house.run(Millis::seconds(1));
+    // Neither has followed the other when it is told.
+    for (idx, end) in [DrillEnd::ByHand, DrillEnd::RanOut].into_iter().enumerate() {
+        house.handle(idx, Event::DrillOver { drill: name(1), end });
+    }
+    house.run(Millis::seconds(3));
+    let ends = house.entries().filter(|it| matches!(it.record, Record::DrillEnded { .. })).count();
+    assert_eq!((ends, &house.nodes[1].conflicts), (1, &vec![Row::Drill(name(1))]));
 }
 
 #[test]

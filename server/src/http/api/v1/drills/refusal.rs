@@ -75,6 +75,7 @@ fn spelt(place: &DrillPlace) -> (&'static str, String) {
         DrillPlace::Vehicle(id) => ("vehicle", id.to_string()),
         DrillPlace::Floor(id) => ("floor", id.to_string()),
         DrillPlace::Gateway(id) => ("gateway", id.to_string()),
+        DrillPlace::Node(id) => ("node", id.to_string()),
         DrillPlace::Road(road) => ("road", road_name(*road).to_owned()),
     }
 }

@@ -1,0 +1,173 @@
+//! What can be injected.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DrillGroup, DrillPlace, DrillRoad, node_names};
+use crate::plant::Plant;
+
+/// What is injected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum DrillFault {
+    /// The lift's door does not move.
+    DoorStuck,
+    /// Something that is no vehicle stands on the lift's sill.
+    SillBlocked,
+    /// The PLC does not scan: its registers stand still.
+    PlcFrozen,
+    /// Each scan of the PLC takes five times as long.
+    PlcSlow,
+    /// The car's occupancy sensor shows three seconds late what it sees.
+    SensorLate,
+    /// The key switch gives the lift to people.
+    PeopleMode,
+    /// Somebody works on the lift.
+    MaintenanceMode,
+    /// The fire service recalls the car.
+    FireMode,
+    /// An emergency button stops the lift.
+    EmergencyMode,
+    /// The PLC starts again. At once.
+    PlcRebooted,
+    /// Somebody in the hall calls the car to the stop farthest from it. At once.
+    CarCalled,
+    /// Nothing passes the radio.
+    RadioCut,
+    /// The signal is weak and three of ten frames are lost.
+    RadioThin,
+    /// The signal is strong and three of ten frames are lost all the same.
+    RadioInterference,
+    /// The vehicle's controller starts again. At once.
+    VehicleRestarted,
+    /// The PLC acts, and its answer to a write is lost.
+    AnswerLost,
+    /// The PLC takes a write and closes the connection without an answer.
+    ClosesInWrite,
+    /// The PLC refuses every connection.
+    PlcLinkDown,
+    /// Half of a road's messages are lost.
+    MessagesDropped,
+    /// Half of a road's messages come a second time, a second later.
+    MessagesDoubled,
+    /// Half of a road's messages come three seconds late, and others overtake them.
+    MessagesDelayed,
+    /// The control node's loop stands still; then it does everything at once.
+    NodePaused,
+    /// The control node dies without a farewell and is started again at the end.
+    NodeKilled,
+    /// The gateway dies without a farewell and is started again at the end.
+    GatewayKilled,
+    /// The broker breaks every connection and takes none.
+    BrokerAway,
+    /// The ledger takes no entry.
+    LedgerAway,
+    /// The lease store does not answer; what it had it keeps.
+    LeasesStopped,
+    /// The lease store forgets everything. At once.
+    LeasesEmptied,
+}
+
+impl DrillFault {
+    /// All of them, in the order of their groups.
+    pub const ALL: [Self; 28] = [
+        Self::DoorStuck,
+        Self::SillBlocked,
+        Self::PlcFrozen,
+        Self::PlcSlow,
+        Self::SensorLate,
+        Self::PeopleMode,
+        Self::MaintenanceMode,
+        Self::FireMode,
+        Self::EmergencyMode,
+        Self::PlcRebooted,
+        Self::CarCalled,
+        Self::RadioCut,
+        Self::RadioThin,
+        Self::RadioInterference,
+        Self::VehicleRestarted,
+        Self::AnswerLost,
+        Self::ClosesInWrite,
+        Self::PlcLinkDown,
+        Self::MessagesDropped,
+        Self::MessagesDoubled,
+        Self::MessagesDelayed,
+        Self::NodePaused,
+        Self::NodeKilled,
+        Self::GatewayKilled,
+        Self::BrokerAway,
+        Self::LedgerAway,
+        Self::LeasesStopped,
+        Self::LeasesEmptied,
+    ];
+
+    /// Of which part it is.
+    pub fn group(self) -> DrillGroup {
+        match self {
+            Self::DoorStuck
+            | Self::SillBlocked
+            | Self::PlcFrozen
+            | Self::PlcSlow
+            | Self::SensorLate
+            | Self::PeopleMode
+            | Self::MaintenanceMode
+            | Self::FireMode
+            | Self::EmergencyMode
+            | Self::PlcRebooted
+            | Self::CarCalled => DrillGroup::Lift,
+            Self::RadioCut | Self::RadioThin | Self::RadioInterference => DrillGroup::Radio,
+            Self::VehicleRestarted => DrillGroup::Vehicle,
+            Self::AnswerLost | Self::ClosesInWrite | Self::PlcLinkDown => DrillGroup::PlcLink,
+            Self::MessagesDropped | Self::MessagesDoubled | Self::MessagesDelayed => DrillGroup::Roads,
+            Self::NodePaused
+            | Self::NodeKilled
+            | Self::GatewayKilled
+            | Self::BrokerAway
+            | Self::LedgerAway
+            | Self::LeasesStopped
+            | Self::LeasesEmptied => DrillGroup::Programs,
+        }
+    }
+
+    /// It stands for a time; otherwise it happens at once.
+    pub fn lasts(self) -> bool {
+        !matches!(self, Self::PlcRebooted | Self::CarCalled | Self::VehicleRestarted | Self::LeasesEmptied)
+    }
+
+    /// Both turn the same switch, so that they cannot stand at one place at once.
+    pub fn excludes(self, other: Self) -> bool {
+        let is_mode = |it| {
+            matches!(it, Self::PeopleMode | Self::MaintenanceMode | Self::FireMode | Self::EmergencyMode)
+        };
+        let stops_node = |it| matches!(it, Self::NodePaused | Self::NodeKilled);
+        let one_at_a_time = matches!(self.group(), DrillGroup::PlcLink | DrillGroup::Roads);
+        self == other
+            || is_mode(self) && is_mode(other)
+            || stops_node(self) && stops_node(other)
+            || one_at_a_time && self.group() == other.group()
+    }
+
+    /// Where it can be injected on a site.
+    pub fn places(self, plant: &Plant) -> Vec<DrillPlace> {
+        let lifts = plant.lifts.keys().cloned().map(DrillPlace::Lift);
+        let vehicles = plant.vehicles.keys().cloned().map(DrillPlace::Vehicle);
+        match self.group() {
+            DrillGroup::Lift | DrillGroup::PlcLink => lifts.collect(),
+            DrillGroup::Radio => {
+                let floors = plant.floors.iter().map(|it| DrillPlace::Floor(it.id.clone()));
+                [DrillPlace::Site].into_iter().chain(floors).chain(lifts).chain(vehicles).collect()
+            }
+            DrillGroup::Vehicle => vehicles.collect(),
+            DrillGroup::Roads => DrillRoad::ALL.map(DrillPlace::Road).to_vec(),
+            DrillGroup::Programs if self.is_of_a_node() => node_names().map(DrillPlace::Node).collect(),
+            DrillGroup::Programs if self == Self::GatewayKilled => {
+                plant.gateways.iter().cloned().map(DrillPlace::Gateway).collect()
+            }
+            DrillGroup::Programs => vec![DrillPlace::Site],
+        }
+    }
+
+    fn is_of_a_node(self) -> bool {
+        matches!(self, Self::NodePaused | Self::NodeKilled)
+    }
+}
