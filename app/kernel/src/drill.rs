@@ -150,6 +150,8 @@ mod tests {
             (F::AnswerLost, F::PlcLinkDown, true),
             (F::MessagesDropped, F::MessagesDelayed, true),
             (F::NodePaused, F::NodeKilled, true),
+            (F::NodeStopped, F::NodeKilled, true),
+            (F::GatewayPaused, F::GatewayKilled, true),
             (F::NodePaused, F::BrokerAway, false),
             (F::RadioCut, F::RadioThin, false),
         ];

@@ -40,7 +40,10 @@ impl Locale {
             DrillFault::MessagesDoubled => self.pick("消息重复", "Messages doubled"),
             DrillFault::MessagesDelayed => self.pick("消息延迟", "Messages late"),
             DrillFault::NodePaused => self.pick("控制节点停顿", "Control node paused"),
+            DrillFault::NodeStopped => self.pick("控制节点正常停机", "Control node stopped"),
             DrillFault::NodeKilled => self.pick("控制节点被杀", "Control node killed"),
+            DrillFault::NodeCutOff => self.pick("控制节点断网", "Control node cut off"),
+            DrillFault::GatewayPaused => self.pick("网关停顿", "Gateway paused"),
             DrillFault::GatewayKilled => self.pick("网关被杀", "Gateway killed"),
             DrillFault::BrokerAway => self.pick("消息代理离线", "Broker away"),
             DrillFault::LedgerAway => self.pick("台账离线", "Ledger away"),
@@ -98,6 +101,17 @@ impl Locale {
             }
             DrillFault::NodeKilled => {
                 self.pick("控制节点退出,结束时重启;该节点的画面会断开并自动恢复,另一节点接手。", "The control node dies and is started again at the end. Its own screen disconnects and comes back alone; the other node takes over.")
+            }
+            DrillFault::NodeStopped => self.pick(
+                "控制节点交出任务后停机,结束时重启;该节点的画面会断开并自动恢复。",
+                "The control node hands its tasks over, ends, and is started again at the end. Its own screen comes back alone.",
+            ),
+            DrillFault::NodeCutOff => self.pick(
+                "该节点与消息代理互不可达,台账与租约存储仍可达;其任务交给另一节点。",
+                "The node and the broker do not reach each other; its tasks become the other node's.",
+            ),
+            DrillFault::GatewayPaused => {
+                self.pick("网关回路停住,之后一次处理所有积压。", "The gateway's loop stands still, then does everything at once.")
             }
             DrillFault::GatewayKilled => {
                 self.pick("网关退出,结束时重启;其电梯和小车收不到指令。", "The gateway dies and is started again at the end; its lifts and vehicles get no commands.")

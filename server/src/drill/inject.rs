@@ -28,7 +28,9 @@ const SENSOR_LATE: Millis = Millis::seconds(3);
 /// What the demonstration does with its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramOrder {
-    /// A control node dies.
+    /// A control node is asked to stop.
+    StopNode(NodeId),
+    /// It dies.
     KillNode(NodeId),
     /// It is started again.
     RaiseNode(NodeId),
@@ -47,6 +49,8 @@ pub struct Hands {
     pub plant: PlantHand,
     /// Before the broker.
     pub broker: Relay,
+    /// Between each control node and the broker.
+    pub nodes: BTreeMap<NodeId, Relay>,
     /// Before each PLC.
     pub plcs: BTreeMap<LiftId, Relay>,
     /// The ledger's file.
@@ -144,9 +148,21 @@ impl Hands {
             (F::BrokerAway, _) => self.broker.set(if on { RelayFault::Down } else { RelayFault::Sound }),
             (F::LeasesStopped, _) => self.levers.leases.set_stopped(on),
             (F::LeasesEmptied, _) => self.levers.leases.forget(),
-            (F::NodeKilled, DrillPlace::Node(node)) => {
-                let order = if on { ProgramOrder::KillNode } else { ProgramOrder::RaiseNode };
+            (F::NodeStopped | F::NodeKilled, DrillPlace::Node(node)) => {
+                let ends = if drill.fault == F::NodeStopped {
+                    ProgramOrder::StopNode
+                } else {
+                    ProgramOrder::KillNode
+                };
+                let order = if on { ends } else { ProgramOrder::RaiseNode };
                 self.order(order(node.clone())).await?;
+            }
+            (F::NodeCutOff, DrillPlace::Node(node)) => {
+                let relay = self.nodes.get(node).with_context(|| format!("node {node} has no relay"))?;
+                relay.set(if on { RelayFault::Down } else { RelayFault::Sound });
+            }
+            (F::GatewayPaused, DrillPlace::Gateway(gateway)) => {
+                self.levers.pauses.set(Program::Gateway(gateway.clone()), on);
             }
             (F::GatewayKilled, DrillPlace::Gateway(id)) => {
                 let order = if on { ProgramOrder::KillGateway } else { ProgramOrder::RaiseGateway };
@@ -200,7 +216,10 @@ fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
         | F::MessagesDoubled
         | F::MessagesDelayed
         | F::NodePaused
+        | F::NodeStopped
         | F::NodeKilled
+        | F::NodeCutOff
+        | F::GatewayPaused
         | F::GatewayKilled
         | F::BrokerAway
         | F::LedgerAway
@@ -288,6 +307,10 @@ mod tests {
         for lift in site.lifts.keys() {
             plcs.insert(lift.clone(), relay().await.unwrap());
         }
+        let mut nodes = BTreeMap::new();
+        for node in kernel::drill::node_names() {
+            nodes.insert(node, relay().await.unwrap());
+        }
         let ledger = folder.path().join("hoistway.db");
         crate::store::open(&ledger).await.unwrap().close().await;
         let (programs, mut orders) = mpsc::channel(256);
@@ -295,6 +318,7 @@ mod tests {
             levers: Levers::default(),
             plant: running.hand(),
             broker: relay().await.unwrap(),
+            nodes,
             plcs,
             ledger,
             programs,
@@ -315,7 +339,7 @@ mod tests {
             killed.push(order);
         }
         let n_nodes = kernel::drill::node_names().count();
-        assert_eq!(killed.len(), 2 * n_nodes + 2 * site.gateways.len(), "{killed:?}");
+        assert_eq!(killed.len(), 4 * n_nodes + 2 * site.gateways.len(), "{killed:?}");
         stop.cancel();
     }
 

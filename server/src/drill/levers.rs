@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::ids::NodeId;
+use kernel::ids::{GatewayId, NodeId};
 use sqlx::SqliteConnection;
 use tokio::sync::watch;
 
@@ -28,6 +28,8 @@ pub struct Levers {
 pub enum Program {
     /// A control node.
     Node(NodeId),
+    /// A gateway.
+    Gateway(GatewayId),
 }
 
 /// Lets loops stand still.

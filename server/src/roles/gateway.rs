@@ -11,7 +11,7 @@ use sqlx::SqlitePool;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::DataDir;
-use crate::drill::roads::Roads;
+use crate::drill::Levers;
 use crate::fieldbus::profile_named;
 use crate::shell::gateway::{self, GatewayOptions, PlcLink, Running};
 use crate::site::{self, HostPort, SiteFile};
@@ -44,7 +44,7 @@ pub async fn run(args: GatewayArgs, stop: CancellationToken) -> anyhow::Result<(
     let data = DataDir::hold(&args.data, &format!("gateway-{id}"))?;
     let pool = open_store(&data, &id).await?;
     let replaced = BTreeMap::new();
-    let wires = Wires { broker: &args.broker, plc_addresses: &replaced, roads: None };
+    let wires = Wires { broker: &args.broker, plc_addresses: &replaced, levers: None };
     let running = start(&site, &args.id, wires, pool.clone(), stop).await?;
     tracing::info!(gateway = %id, broker = %args.broker, "the gateway is at work");
     let ended = running.wait().await;
@@ -76,8 +76,8 @@ pub struct Wires<'a> {
     pub broker: &'a HostPort,
     /// Replaces the addresses of the site file, for simulated PLCs on free ports.
     pub plc_addresses: &'a BTreeMap<LiftId, SocketAddr>,
-    /// What its messages suffer, in a drill run.
-    pub roads: Option<Roads>,
+    /// By which a drill run makes it fail; none in an ordinary run.
+    pub levers: Option<Levers>,
 }
 
 /// Starts a gateway of a site.
@@ -99,8 +99,8 @@ pub async fn start(
             wires.plc_addresses.get(lift).map_or_else(|| plc.address.to_string(), SocketAddr::to_string);
         plcs.insert(lift.clone(), PlcLink { address, unit: plc.unit, profile });
     }
-    let Wires { broker, roads, .. } = wires;
+    let Wires { broker, levers, .. } = wires;
     let options =
-        GatewayOptions { broker_host: broker.host.clone(), broker_port: broker.port, pool, plcs, roads };
+        GatewayOptions { broker_host: broker.host.clone(), broker_port: broker.port, pool, plcs, levers };
     gateway::start(Arc::new(site.plant.clone()), id, options, stop).await
 }

@@ -21,7 +21,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::drill::roads::Roads;
+use crate::drill::Levers;
+use crate::drill::levers::Program;
 use crate::fieldbus::modbus::{self, Bus, BusLift, Patience};
 use crate::fieldbus::profile::Profile;
 use crate::messaging::codec::{decode_for_gateway, encode};
@@ -49,8 +50,8 @@ pub struct GatewayOptions {
     pub pool: SqlitePool,
     /// How each lift of this gateway is reached.
     pub plcs: BTreeMap<LiftId, PlcLink>,
-    /// What its messages suffer, in a drill run.
-    pub roads: Option<Roads>,
+    /// By which a drill run makes it fail; none in an ordinary run.
+    pub levers: Option<Levers>,
 }
 
 /// How a PLC is reached.
@@ -130,12 +131,13 @@ pub async fn start(
         incoming_bound: COMMANDS_MAX,
     };
     let (link, incoming) = connect(link_options, outbox);
-    let incoming = match &options.roads {
-        Some(roads) => roads.tap(&plant.site, id.as_str(), incoming),
+    let incoming = match &options.levers {
+        Some(levers) => levers.roads.tap(&plant.site, id.as_str(), incoming),
         None => incoming,
     };
     let machine = Gateway::new(id.clone(), &plant, marks, clock::now());
-    let shell = Shell { plant, id, machine, pool: options.pool, buses, link, logged: BTreeSet::new() };
+    let (pool, levers, logged) = (options.pool, options.levers, BTreeSet::new());
+    let shell = Shell { plant, id, machine, pool, buses, link, levers, logged };
     let task = tokio::spawn(shell.run(events, incoming, stop.clone()));
     Ok(Running { stop, task })
 }
@@ -186,6 +188,7 @@ struct Shell {
     pool: SqlitePool,
     buses: BTreeMap<LiftId, Bus>,
     link: Link,
+    levers: Option<Levers>,
     logged: BTreeSet<String>,
 }
 
@@ -196,7 +199,14 @@ impl Shell {
         mut incoming: mpsc::Receiver<Incoming>,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
+        let program = Program::Gateway(self.id.clone());
         let ended = loop {
+            if let Some(levers) = &self.levers {
+                tokio::select! {
+                    () = levers.pauses.wait(&program) => {}
+                    () = stop.cancelled() => break Ok(()),
+                }
+            }
             if let Err(err) = self.perform_all().await {
                 stop.cancel();
                 break Err(err);

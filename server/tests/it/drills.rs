@@ -158,7 +158,7 @@ async fn what_does_not_fit_is_refused_with_field_and_neighbors() {
     }
     let list = demo.until("/api/v1/drills", |_| true).await;
     assert_eq!((&list["running"], &list["ended"]), (&json!([]), &json!([])));
-    assert_eq!(list["offers"].as_array().unwrap().len(), 28);
+    assert_eq!(list["offers"].as_array().unwrap().len(), kernel::drill::DrillFault::ALL.len());
     let gone = demo.ask(Method::DELETE, "/api/v1/drills/D-77", None).await;
     assert_eq!(gone.status(), 404);
     let page = reqwest::get(&demo.url).await.unwrap().text().await.unwrap();
@@ -264,6 +264,27 @@ async fn either_node_is_struck_and_the_other_records_it() {
     demo.until(&killed, |it| it["end"] == "ranOut").await;
     let folder = demo.end().await;
     assert_eq!(drills_recorded(folder.path()).await, (3, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_stop_and_are_cut_off_and_a_gateway_stands_still() {
+    let demo = Demo::start(true).await;
+    let standing = |wanted: &'static str| move |it: &Value| it["standing"] == wanted;
+    let stopped = demo.begin(json!({"fault": "nodeStopped", "at": {"node": "B"}, "forMs": 600_000})).await;
+    demo.until("/api/v1/nodes/B", standing("stopped")).await;
+    assert_eq!(demo.ask(Method::DELETE, &stopped, None).await.status(), 200);
+    demo.until("/api/v1/nodes/B", standing("running")).await;
+
+    let cut = demo.begin(json!({"fault": "nodeCutOff", "at": {"node": "B"}, "forMs": 600_000})).await;
+    demo.until("/api/v1/nodes/B", |it| it["hearsBroker"] == false).await;
+    assert_eq!(demo.ask(Method::DELETE, &cut, None).await.status(), 200);
+
+    let paused =
+        demo.begin(json!({"fault": "gatewayPaused", "at": {"gateway": "G1"}, "forMs": 600_000})).await;
+    demo.until("/readyz", |it| it["degraded"].to_string().contains("gateway:G1")).await;
+    assert_eq!(demo.ask(Method::DELETE, &paused, None).await.status(), 200);
+    demo.until("/readyz", |it| it["degraded"] == json!([])).await;
+    demo.end().await;
 }
 
 /// How many drills began and ended in a ledger.

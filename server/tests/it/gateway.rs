@@ -180,7 +180,7 @@ async fn start(
 ) -> Running {
     let plcs: BTreeMap<LiftId, SocketAddr> = site.plcs.keys().map(|it| (it.clone(), plc.address)).collect();
     let broker = broker.to_string().parse().unwrap();
-    let wires = Wires { broker: &broker, plc_addresses: &plcs, roads: None };
+    let wires = Wires { broker: &broker, plc_addresses: &plcs, levers: None };
     roles::gateway::start(site, "G1", wires, pool.clone(), stop.clone()).await.unwrap()
 }
 
@@ -288,7 +288,7 @@ async fn marks_survive_a_restart_and_bad_ones_stop_it() {
     let plcs = hall.site.plcs.keys().map(|it| (it.clone(), hall.plc.address)).collect();
     let broker = hall.broker.to_string().parse().unwrap();
     let stop = CancellationToken::new();
-    let wires = Wires { broker: &broker, plc_addresses: &plcs, roads: None };
+    let wires = Wires { broker: &broker, plc_addresses: &plcs, levers: None };
     let refused = roles::gateway::start(&hall.site, "G1", wires, hall.pool.clone(), stop).await;
     assert_eq!(refused.unwrap_err().to_string(), "the marks of gateway G1 cannot be understood");
 }

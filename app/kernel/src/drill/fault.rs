@@ -54,8 +54,14 @@ pub enum DrillFault {
     MessagesDelayed,
     /// The control node's loop stands still; then it does everything at once.
     NodePaused,
+    /// The control node is asked to stop, hands over and ends; it is started again at the end.
+    NodeStopped,
     /// The control node dies without a farewell and is started again at the end.
     NodeKilled,
+    /// The control node and the broker do not reach each other; the ledger and the lease store are reached.
+    NodeCutOff,
+    /// The gateway's loop stands still; then it does everything at once.
+    GatewayPaused,
     /// The gateway dies without a farewell and is started again at the end.
     GatewayKilled,
     /// The broker breaks every connection and takes none.
@@ -70,7 +76,7 @@ pub enum DrillFault {
 
 impl DrillFault {
     /// All of them, in the order of their groups.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 31] = [
         Self::DoorStuck,
         Self::SillBlocked,
         Self::PlcFrozen,
@@ -93,7 +99,10 @@ impl DrillFault {
         Self::MessagesDoubled,
         Self::MessagesDelayed,
         Self::NodePaused,
+        Self::NodeStopped,
         Self::NodeKilled,
+        Self::NodeCutOff,
+        Self::GatewayPaused,
         Self::GatewayKilled,
         Self::BrokerAway,
         Self::LedgerAway,
@@ -120,7 +129,10 @@ impl DrillFault {
             Self::AnswerLost | Self::ClosesInWrite | Self::PlcLinkDown => DrillGroup::PlcLink,
             Self::MessagesDropped | Self::MessagesDoubled | Self::MessagesDelayed => DrillGroup::Roads,
             Self::NodePaused
+            | Self::NodeStopped
             | Self::NodeKilled
+            | Self::NodeCutOff
+            | Self::GatewayPaused
             | Self::GatewayKilled
             | Self::BrokerAway
             | Self::LedgerAway
@@ -139,11 +151,13 @@ impl DrillFault {
         let is_mode = |it| {
             matches!(it, Self::PeopleMode | Self::MaintenanceMode | Self::FireMode | Self::EmergencyMode)
         };
-        let stops_node = |it| matches!(it, Self::NodePaused | Self::NodeKilled);
+        let stops_node = |it| matches!(it, Self::NodePaused | Self::NodeStopped | Self::NodeKilled);
+        let stops_gateway = |it| matches!(it, Self::GatewayPaused | Self::GatewayKilled);
         let one_at_a_time = matches!(self.group(), DrillGroup::PlcLink | DrillGroup::Roads);
         self == other
             || is_mode(self) && is_mode(other)
             || stops_node(self) && stops_node(other)
+            || stops_gateway(self) && stops_gateway(other)
             || one_at_a_time && self.group() == other.group()
     }
 
@@ -160,7 +174,7 @@ impl DrillFault {
             DrillGroup::Vehicle => vehicles.collect(),
             DrillGroup::Roads => DrillRoad::ALL.map(DrillPlace::Road).to_vec(),
             DrillGroup::Programs if self.is_of_a_node() => node_names().map(DrillPlace::Node).collect(),
-            DrillGroup::Programs if self == Self::GatewayKilled => {
+            DrillGroup::Programs if self.is_of_a_gateway() => {
                 plant.gateways.iter().cloned().map(DrillPlace::Gateway).collect()
             }
             DrillGroup::Programs => vec![DrillPlace::Site],
@@ -168,6 +182,10 @@ impl DrillFault {
     }
 
     fn is_of_a_node(self) -> bool {
-        matches!(self, Self::NodePaused | Self::NodeKilled)
+        matches!(self, Self::NodePaused | Self::NodeStopped | Self::NodeKilled | Self::NodeCutOff)
+    }
+
+    fn is_of_a_gateway(self) -> bool {
+        matches!(self, Self::GatewayPaused | Self::GatewayKilled)
     }
 }

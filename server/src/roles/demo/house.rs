@@ -27,6 +27,7 @@ const ORDERS_MAX: usize = 32;
 pub(super) struct Rig {
     pub(super) levers: Levers,
     broker: Relay,
+    nodes: BTreeMap<NodeId, Relay>,
     programs: mpsc::Sender<ProgramOrder>,
 }
 
@@ -38,11 +39,16 @@ impl Rig {
     ) -> anyhow::Result<(Self, mpsc::Receiver<ProgramOrder>)> {
         let (programs, orders) = mpsc::channel(ORDERS_MAX);
         let broker = Relay::start(broker, Carries::Bytes, stop.clone()).await?;
-        Ok((Self { levers: Levers::default(), broker, programs }, orders))
+        let mut nodes = BTreeMap::new();
+        for node in node_names() {
+            // Behind it the common one: a broker that is away is away for the nodes, too.
+            nodes.insert(node, Relay::start(broker.address(), Carries::Bytes, stop.clone()).await?);
+        }
+        Ok((Self { levers: Levers::default(), broker, nodes, programs }, orders))
     }
 
     pub(super) fn broker(&self) -> HostPort {
-        HostPort { host: self.broker.address().ip().to_string(), port: self.broker.address().port() }
+        host_port(&self.broker)
     }
 
     /// Puts a relay before each PLC and takes hold of everything else.
@@ -58,10 +64,14 @@ impl Rig {
             let relay = Relay::start(*address, Carries::Modbus, stop.clone()).await?;
             plcs.insert(lift.clone(), relay);
         }
-        let Self { levers, broker, programs } = self;
-        let hands = Hands { levers, plant: simulated.hand(), broker, plcs, ledger, programs };
+        let Self { levers, broker, nodes, programs } = self;
+        let hands = Hands { levers, plant: simulated.hand(), broker, nodes, plcs, ledger, programs };
         Ok(Conductor::new(Arc::new(site.plant.clone()), hands))
     }
+}
+
+fn host_port(relay: &Relay) -> HostPort {
+    HostPort { host: relay.address().ip().to_string(), port: relay.address().port() }
 }
 
 /// A gateway and the store of its marks.
@@ -74,28 +84,53 @@ struct DemoGateway {
 /// A control node.
 struct DemoNode {
     options: control::Options,
-    /// None while it is killed.
+    /// None while it is away.
     running: Option<control::Running>,
+    stop: CancellationToken,
 }
 
 impl DemoNode {
+    /// In a drill run its way to the broker is its own.
+    fn new(node: NodeId, mut options: control::Options) -> Self {
+        let relay = options.drills.as_ref().and_then(|it| it.hands().nodes.get(&node));
+        if let Some(broker) = relay.map(host_port) {
+            options.broker = broker;
+        }
+        Self { options: control::Options { node, ..options }, running: None, stop: CancellationToken::new() }
+    }
+
     /// The port that was free at the first start is the port of every later one.
     async fn raise(&mut self, deciding: &CancellationToken) -> anyhow::Result<()> {
         // A node that ends cancels its own token: the next one has another.
-        let control = control::start(self.options.clone(), deciding.child_token()).await?;
+        self.stop = deciding.child_token();
+        let control = control::start(self.options.clone(), self.stop.clone()).await?;
         self.options.listen = control.address;
         self.running = Some(control);
         Ok(())
     }
 
     async fn kill(&mut self) -> anyhow::Result<()> {
-        if let Some(drills) = &self.options.drills {
-            drills.detach(&self.options.node);
-        }
-        match self.running.take() {
+        match self.taken() {
             Some(control) => control.kill().await,
             None => Ok(()),
         }
+    }
+
+    /// Lets it hand over and end.
+    async fn end(&mut self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        match self.taken() {
+            Some(mut control) => control.ended().await,
+            None => Ok(()),
+        }
+    }
+
+    /// From now on another node records drills.
+    fn taken(&mut self) -> Option<control::Running> {
+        if let Some(drills) = &self.options.drills {
+            drills.detach(&self.options.node);
+        }
+        self.running.take()
     }
 
     /// Waits for its own end; for ever while there is none.
@@ -118,6 +153,8 @@ impl DemoNode {
 /// The programs.
 pub(super) struct House {
     site: SiteFile,
+    broker: HostPort,
+    levers: Option<Levers>,
     plc_addresses: BTreeMap<LiftId, SocketAddr>,
     gateways: BTreeMap<GatewayId, DemoGateway>,
     /// Node A.
@@ -143,15 +180,15 @@ impl House {
             None => simulated.plc_addresses.clone(),
         };
         let (deciding, edge) = (CancellationToken::new(), CancellationToken::new());
-        let beside = control::Options {
-            node: node_names().nth(1).context("the second node has no name")?,
-            listen: SocketAddr::new(options.listen.ip(), next_port(options.listen).await),
-            ..options.clone()
-        };
-        let first = DemoNode { options, running: None };
-        let second = DemoNode { options: beside, running: None };
+        let broker = options.broker.clone();
+        let levers = options.drills.as_ref().map(|it| it.hands().levers.clone());
+        let listen = SocketAddr::new(options.listen.ip(), next_port(options.listen).await);
+        let beside = control::Options { listen, ..options.clone() };
+        let second = DemoNode::new(node_names().nth(1).context("the second node has no name")?, beside);
+        let first = DemoNode::new(options.node.clone(), options);
         let gateways = BTreeMap::new();
-        let mut house = Self { site, plc_addresses, gateways, first, second, orders, deciding, edge };
+        let mut house =
+            Self { site, broker, levers, plc_addresses, gateways, first, second, orders, deciding, edge };
         for id in house.site.plant.gateways.clone() {
             let pool = gateway::open_store(data, &id).await?;
             house.gateways.insert(id.clone(), DemoGateway { running: None, pool });
@@ -207,6 +244,7 @@ impl House {
 
     async fn carry_out(&mut self, order: ProgramOrder) -> anyhow::Result<()> {
         match order {
+            ProgramOrder::StopNode(id) => self.node(&id)?.end().await,
             ProgramOrder::KillNode(id) => self.node(&id)?.kill().await,
             ProgramOrder::RaiseNode(id) => {
                 let deciding = self.deciding.clone();
@@ -230,9 +268,9 @@ impl House {
     async fn raise_gateway(&mut self, id: &GatewayId) -> anyhow::Result<()> {
         let gateway = self.gateways.get_mut(id).with_context(|| format!("there is no gateway {id}"))?;
         let wires = gateway::Wires {
-            broker: &self.first.options.broker,
+            broker: &self.broker,
             plc_addresses: &self.plc_addresses,
-            roads: self.first.options.drills.as_ref().map(|it| it.hands().levers.roads.clone()),
+            levers: self.levers.clone(),
         };
         // Its own token, so that one can be killed alone.
         let stop = self.edge.child_token();
