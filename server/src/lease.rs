@@ -169,8 +169,41 @@ impl LeaseStore {
     /// It did not answer when it was last asked, a second ago at most.
     pub fn is_away(&self) -> bool {
         match self {
-            Self::InProcess(store) => store.is_stopped(),
+            Self::InProcess(store) => store.is_away(),
             Self::Redis(store) => store.is_away(),
+        }
+    }
+
+    /// Another way to the same store, which can be cut off alone. For drills, as [`Self::set_stopped`].
+    #[must_use]
+    pub fn way(&self) -> Self {
+        match self {
+            Self::InProcess(store) => Self::InProcess(store.way()),
+            Self::Redis(_) => self.clone(),
+        }
+    }
+
+    /// This way does not lead to the store from now on, or leads there again. For drills, as [`Self::set_stopped`].
+    pub fn set_cut_off(&self, cut_off: bool) {
+        match self {
+            Self::InProcess(store) => store.set_cut_off(cut_off),
+            Self::Redis(_) => {}
+        }
+    }
+
+    /// Copies itself each ten seconds from now on. For drills, as [`Self::set_stopped`].
+    pub fn keep_copies(&self) {
+        match self {
+            Self::InProcess(store) => store.keep_copies(),
+            Self::Redis(_) => {}
+        }
+    }
+
+    /// Goes on from the last copy, as when a replica takes over that was behind. For drills, as [`Self::set_stopped`].
+    pub fn promote_old_copy(&self) {
+        match self {
+            Self::InProcess(store) => store.promote_old_copy(),
+            Self::Redis(_) => {}
         }
     }
 

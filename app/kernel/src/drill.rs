@@ -137,7 +137,7 @@ mod tests {
             assert!(!fault.places(&plant).is_empty(), "{fault:?}");
         }
         // Declared in the same order, so the last one's number tells how many there are.
-        assert_eq!(DrillFault::LeasesEmptied as usize + 1, DrillFault::ALL.len());
+        assert_eq!(DrillFault::LeasesOldCopy as usize + 1, DrillFault::ALL.len());
     }
 
     #[test]

@@ -48,7 +48,11 @@ impl Locale {
             DrillFault::BrokerAway => self.pick("消息代理离线", "Broker away"),
             DrillFault::LedgerAway => self.pick("台账离线", "Ledger away"),
             DrillFault::LeasesStopped => self.pick("租约存储停止", "Lease store stopped"),
+            DrillFault::LeasesPartitioned => {
+                self.pick("租约存储对一节点不可达", "Lease store out of a node's reach")
+            }
             DrillFault::LeasesEmptied => self.pick("租约存储清空", "Lease store emptied"),
+            DrillFault::LeasesOldCopy => self.pick("租约存储退回旧副本", "Lease store: old copy"),
         }
     }
 
@@ -125,6 +129,14 @@ impl Locale {
             DrillFault::LeasesStopped => {
                 self.pick("租约存储不应答:不能向电梯下指令。", "The lease store does not answer: no lift can be commanded.")
             }
+            DrillFault::LeasesPartitioned => self.pick(
+                "该节点连不上租约存储,不能向电梯下指令;另一节点可以。",
+                "This node does not reach the lease store and cannot command lifts by it; the other node does.",
+            ),
+            DrillFault::LeasesOldCopy => self.pick(
+                "租约存储立即由约 10 秒前的副本接管,之后发放的令牌被遗忘。",
+                "A copy from some ten seconds ago takes over at once: what was granted since is forgotten.",
+            ),
             DrillFault::LeasesEmptied => self.pick(
                 "租约存储立即清空,令牌从头开始:网关拒绝旧令牌,直到追上。",
                 "The lease store forgets everything at once: gateways refuse its old tokens until they have caught up.",

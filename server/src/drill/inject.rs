@@ -147,7 +147,9 @@ impl Hands {
             }
             (F::BrokerAway, _) => self.broker.set(if on { RelayFault::Down } else { RelayFault::Sound }),
             (F::LeasesStopped, _) => self.levers.leases.set_stopped(on),
+            (F::LeasesPartitioned, DrillPlace::Node(node)) => self.levers.leases.cut_off(node, on),
             (F::LeasesEmptied, _) => self.levers.leases.forget(),
+            (F::LeasesOldCopy, _) => self.levers.leases.promote_old_copy(),
             (F::NodeStopped | F::NodeKilled, DrillPlace::Node(node)) => {
                 let ends = if drill.fault == F::NodeStopped {
                     ProgramOrder::StopNode
@@ -224,7 +226,9 @@ fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
         | F::BrokerAway
         | F::LedgerAway
         | F::LeasesStopped
-        | F::LeasesEmptied => None,
+        | F::LeasesPartitioned
+        | F::LeasesEmptied
+        | F::LeasesOldCopy => None,
     }
 }
 

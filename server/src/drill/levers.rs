@@ -1,8 +1,8 @@
 //! What the programs of a drill run look at while they work, so that they can be made to stand still or be left alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernel::ids::{GatewayId, NodeId};
 use sqlx::SqliteConnection;
@@ -57,34 +57,64 @@ impl Pauses {
     }
 }
 
-/// Lets the lease store of a node fail; the store is another after each start of the node.
+/// Lets the lease store fail, for all nodes or for one.
 #[derive(Clone, Debug, Default)]
 pub struct LeaseLever {
-    state: Arc<Mutex<(bool, Option<LeaseStore>)>>,
+    state: Arc<Mutex<LeaseState>>,
+}
+
+#[derive(Debug, Default)]
+struct LeaseState {
+    stopped: bool,
+    /// Nodes that do not reach it.
+    cut_off: BTreeSet<NodeId>,
+    /// By which way each node reaches it.
+    ways: BTreeMap<NodeId, LeaseStore>,
 }
 
 impl LeaseLever {
-    /// A node has started with this store.
-    pub fn attach(&self, leases: &LeaseStore) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        leases.set_stopped(state.0);
-        state.1 = Some(leases.clone());
+    /// A node has started, with its own way to the store.
+    pub fn attach(&self, node: &NodeId, leases: &LeaseStore) {
+        let mut state = self.state();
+        leases.keep_copies();
+        leases.set_stopped(state.stopped);
+        leases.set_cut_off(state.cut_off.contains(node));
+        state.ways.insert(node.clone(), leases.clone());
     }
 
     /// The store answers nobody from now on, or answers again.
     pub fn set_stopped(&self, stopped: bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.0 = stopped;
-        if let Some(leases) = &state.1 {
-            leases.set_stopped(stopped);
+        let mut state = self.state();
+        state.stopped = stopped;
+        state.ways.values().for_each(|it| it.set_stopped(stopped));
+    }
+
+    /// A node does not reach the store from now on, or reaches it again.
+    pub fn cut_off(&self, node: &NodeId, is_cut_off: bool) {
+        let mut state = self.state();
+        if is_cut_off {
+            state.cut_off.insert(node.clone());
+        } else {
+            state.cut_off.remove(node);
+        }
+        if let Some(leases) = state.ways.get(node) {
+            leases.set_cut_off(is_cut_off);
         }
     }
 
     /// The store forgets everything.
     pub fn forget(&self) {
-        if let Some(leases) = &self.state.lock().unwrap_or_else(PoisonError::into_inner).1 {
-            leases.forget();
-        }
+        self.state().ways.values().for_each(LeaseStore::forget);
+    }
+
+    /// What the store knew some ten seconds ago takes the place of what it knows.
+    pub fn promote_old_copy(&self) {
+        // All ways lead to one store, and the copy stays what it is.
+        self.state().ways.values().for_each(LeaseStore::promote_old_copy);
+    }
+
+    fn state(&self) -> MutexGuard<'_, LeaseState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

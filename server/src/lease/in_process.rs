@@ -1,7 +1,7 @@
 //! The lease store of one process: the kernel's table behind a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{
@@ -13,22 +13,53 @@ use tokio::time::Instant;
 
 use super::wakes::{Ear, Wakes, name_of};
 
-/// A lease store of one process. Clones are the same store.
+/// A copy is taken so often, where any is; one that takes over is as old as the last one.
+const COPY_PERIOD: Millis = Millis::seconds(10);
+
+/// A lease store of one process. Clones are the same way to the same store.
 #[derive(Clone, Debug)]
 pub struct InProcess {
-    table: Arc<Mutex<LeaseTable>>,
+    kept: Arc<Mutex<Kept>>,
     wakes: Wakes,
     timing: LeaseTiming,
     /// The table's clock counts from here.
     begun: Instant,
     /// It answers nobody: in drills alone.
     stopped: Arc<AtomicBool>,
+    /// This way does not lead there: in drills alone.
+    cut_off: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    table: LeaseTable,
+    /// How it stood, and when that was: in drills alone.
+    copy: Option<(LeaseTable, Mono)>,
+}
+
+impl Kept {
+    fn copy_when_due(&mut self, now: Mono) {
+        if self.copy.as_ref().is_some_and(|(_, at)| now.since(*at) >= COPY_PERIOD) {
+            self.copy = Some((self.table.clone(), now));
+        }
+    }
 }
 
 impl InProcess {
     pub(super) fn new(timing: LeaseTiming) -> Self {
-        let table = Arc::new(Mutex::new(LeaseTable::new(timing)));
-        Self { table, wakes: Wakes::default(), timing, begun: Instant::now(), stopped: Arc::default() }
+        Self {
+            kept: Arc::new(Mutex::new(Kept { table: LeaseTable::new(timing), copy: None })),
+            wakes: Wakes::default(),
+            timing,
+            begun: Instant::now(),
+            stopped: Arc::default(),
+            cut_off: Arc::default(),
+        }
+    }
+
+    /// Another way to the same store.
+    pub(super) fn way(&self) -> Self {
+        Self { cut_off: Arc::default(), ..self.clone() }
     }
 
     pub(super) fn timing(&self) -> LeaseTiming {
@@ -39,8 +70,27 @@ impl InProcess {
         self.wakes.listen(name_of(&request.lift, &request.holder, request.nonce))
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+    pub(super) fn is_away(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.cut_off.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_cut_off(&self, cut_off: bool) {
+        self.cut_off.store(cut_off, Ordering::Relaxed);
+    }
+
+    /// From now on the store copies itself.
+    pub(super) fn keep_copies(&self) {
+        let mut kept = self.kept();
+        if kept.copy.is_none() {
+            kept.copy = Some((kept.table.clone(), self.now()));
+        }
+    }
+
+    pub(super) fn promote_old_copy(&self) {
+        let mut kept = self.kept();
+        if let Some((copy, _)) = &kept.copy {
+            kept.table = copy.clone();
+        }
     }
 
     pub(super) fn set_stopped(&self, stopped: bool) {
@@ -48,7 +98,7 @@ impl InProcess {
     }
 
     pub(super) fn forget(&self) {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        self.kept().table.forget();
     }
 
     pub(super) fn ask(&self, request: &LeaseRequest, stays: bool) -> Result<LeaseAnswer, LeaseRefusal> {
@@ -92,15 +142,65 @@ impl InProcess {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut LeaseTable, Mono) -> T) -> Result<T, LeaseRefusal> {
-        if self.is_stopped() {
+        if self.is_away() {
             return Err(LeaseRefusal::StoreDown);
         }
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed =
-            change(&mut table, Mono(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)));
-        while let Some(woken) = table.poll_woken() {
+        let (mut kept, now) = (self.kept(), self.now());
+        kept.copy_when_due(now);
+        let changed = change(&mut kept.table, now);
+        while let Some(woken) = kept.table.poll_woken() {
             self.wakes.wake(&name_of(&woken.lift, &woken.holder, woken.nonce), woken.token);
         }
         Ok(changed)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Mono {
+        Mono(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn asked(node: &str, nonce: u64) -> LeaseRequest {
+        let (lift, holder) = (LiftId::try_new("L1").unwrap(), NodeId::try_new(node).unwrap());
+        LeaseRequest { lift, holder, nonce: LeaseNonce(nonce), epoch: 1, floor: 0 }
+    }
+
+    fn serial(answer: &Result<LeaseAnswer, LeaseRefusal>) -> Option<u64> {
+        match answer {
+            Ok(LeaseAnswer::Granted { token, .. }) => Some(token.serial),
+            Ok(LeaseAnswer::Waits { .. } | LeaseAnswer::Refused { .. }) | Err(_) => None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_old_copy_that_takes_over_grants_what_was_granted() {
+        let store = InProcess::new(LeaseTiming::default());
+        store.keep_copies();
+        tokio::time::advance(Duration::from_millis(COPY_PERIOD.0)).await;
+        assert_eq!(serial(&store.ask(&asked("A", 1), true)), Some(1));
+        assert_eq!(serial(&store.ask(&asked("B", 1), true)), None, "A holds it");
+        store.promote_old_copy();
+        assert_eq!(serial(&store.ask(&asked("B", 2), true)), Some(1), "the copy is older than A's grant");
+    }
+
+    #[test]
+    fn one_way_is_cut_off_and_the_other_leads_to_the_same_store() {
+        let store = InProcess::new(LeaseTiming::default());
+        let (a, b) = (store.way(), store.way());
+        a.set_cut_off(true);
+        assert_eq!(a.ask(&asked("A", 1), true), Err(LeaseRefusal::StoreDown));
+        assert_eq!((a.is_away(), b.is_away()), (true, false));
+        assert_eq!(serial(&b.ask(&asked("B", 1), true)), Some(1));
+        a.set_cut_off(false);
+        assert_eq!(serial(&a.ask(&asked("A", 2), true)), None, "B holds it, and A sees that");
     }
 }

@@ -122,7 +122,7 @@ impl ControlShell {
         let taken_in = machine.book().sequence;
         let ledger = LedgerRoad::start(&self.journal, &self.node, taken_in, &events, &tasks);
         if let Some(levers) = &self.levers {
-            levers.leases.attach(&self.leases);
+            levers.leases.attach(&self.node, &self.leases);
         }
         let mut running = Running {
             machine,

@@ -70,13 +70,17 @@ pub enum DrillFault {
     LedgerAway,
     /// The lease store does not answer; what it had it keeps.
     LeasesStopped,
+    /// The control node does not reach the lease store; the others do.
+    LeasesPartitioned,
     /// The lease store forgets everything. At once.
     LeasesEmptied,
+    /// A copy of the lease store takes over, with what was true some ten seconds ago. At once.
+    LeasesOldCopy,
 }
 
 impl DrillFault {
     /// All of them, in the order of their groups.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::DoorStuck,
         Self::SillBlocked,
         Self::PlcFrozen,
@@ -107,7 +111,9 @@ impl DrillFault {
         Self::BrokerAway,
         Self::LedgerAway,
         Self::LeasesStopped,
+        Self::LeasesPartitioned,
         Self::LeasesEmptied,
+        Self::LeasesOldCopy,
     ];
 
     /// Of which part it is.
@@ -137,13 +143,22 @@ impl DrillFault {
             | Self::BrokerAway
             | Self::LedgerAway
             | Self::LeasesStopped
-            | Self::LeasesEmptied => DrillGroup::Programs,
+            | Self::LeasesPartitioned
+            | Self::LeasesEmptied
+            | Self::LeasesOldCopy => DrillGroup::Programs,
         }
     }
 
     /// It stands for a time; otherwise it happens at once.
     pub fn lasts(self) -> bool {
-        !matches!(self, Self::PlcRebooted | Self::CarCalled | Self::VehicleRestarted | Self::LeasesEmptied)
+        !matches!(
+            self,
+            Self::PlcRebooted
+                | Self::CarCalled
+                | Self::VehicleRestarted
+                | Self::LeasesEmptied
+                | Self::LeasesOldCopy
+        )
     }
 
     /// Both turn the same switch, so that they cannot stand at one place at once.
@@ -182,7 +197,14 @@ impl DrillFault {
     }
 
     fn is_of_a_node(self) -> bool {
-        matches!(self, Self::NodePaused | Self::NodeStopped | Self::NodeKilled | Self::NodeCutOff)
+        matches!(
+            self,
+            Self::NodePaused
+                | Self::NodeStopped
+                | Self::NodeKilled
+                | Self::NodeCutOff
+                | Self::LeasesPartitioned
+        )
     }
 
     fn is_of_a_gateway(self) -> bool {

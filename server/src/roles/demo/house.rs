@@ -90,13 +90,18 @@ struct DemoNode {
 }
 
 impl DemoNode {
-    /// In a drill run its way to the broker is its own.
+    /// Its ways to the lease store and, in a drill run, to the broker are its own.
     fn new(node: NodeId, mut options: control::Options) -> Self {
         let relay = options.drills.as_ref().and_then(|it| it.hands().nodes.get(&node));
         if let Some(broker) = relay.map(host_port) {
             options.broker = broker;
         }
-        Self { options: control::Options { node, ..options }, running: None, stop: CancellationToken::new() }
+        let leases = options.leases.way();
+        Self {
+            options: control::Options { node, leases, ..options },
+            running: None,
+            stop: CancellationToken::new(),
+        }
     }
 
     /// The port that was free at the first start is the port of every later one.
