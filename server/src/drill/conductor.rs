@@ -201,7 +201,14 @@ impl Conductor {
             return Err(if over { DrillRefusal::Over(id.clone()) } else { DrillRefusal::Unknown });
         }
         let ended = stage.hub.drill_shown(id, CONTROL_ANSWER_DEADLINE, |it| it.end.is_some());
-        ended.await.ok_or(DrillRefusal::NotRecorded)
+        let shown = ended.await.ok_or(DrillRefusal::NotRecorded)?;
+        // Its place is free when it is answered, whichever node recorded its end.
+        let freed = async {
+            let mut standing = self.inner.standing.subscribe();
+            while self.state().running.contains_key(id) && standing.changed().await.is_ok() {}
+        };
+        _ = tokio::time::timeout(CONTROL_ANSWER_DEADLINE, freed).await;
+        Ok(shown)
     }
 
     /// The demonstration stops: what stands is ended and recorded, within `FINISH_BOUND`.
