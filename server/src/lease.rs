@@ -207,6 +207,14 @@ impl LeaseStore {
         }
     }
 
+    /// Its clock is so much ahead of this machine's from now on, or behind it. For drills, as [`Self::set_stopped`].
+    pub fn set_clock(&self, ahead_ms: i64) {
+        match self {
+            Self::InProcess(store) => store.set_clock(ahead_ms),
+            Self::Redis(_) => {}
+        }
+    }
+
     /// Answers nobody from now on, or answers again with what it had. For drills; a store that is no part of this process
     /// is stopped where it runs.
     pub fn set_stopped(&self, stopped: bool) {

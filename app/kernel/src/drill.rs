@@ -82,6 +82,8 @@ pub enum DrillRoad {
     VehicleState,
     /// Control beats to vehicles.
     Beat,
+    /// Control beats to gateways.
+    GatewayBeat,
 }
 
 /// A drill as it is begun.
@@ -113,7 +115,7 @@ pub enum DrillEnd {
 
 impl DrillRoad {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Command,
         Self::Outcome,
         Self::Status,
@@ -121,6 +123,7 @@ impl DrillRoad {
         Self::VehicleAnswer,
         Self::VehicleState,
         Self::Beat,
+        Self::GatewayBeat,
     ];
 }
 
@@ -137,7 +140,7 @@ mod tests {
             assert!(!fault.places(&plant).is_empty(), "{fault:?}");
         }
         // Declared in the same order, so the last one's number tells how many there are.
-        assert_eq!(DrillFault::LeasesOldCopy as usize + 1, DrillFault::ALL.len());
+        assert_eq!(DrillFault::LeasesClockBehind as usize + 1, DrillFault::ALL.len());
     }
 
     #[test]
@@ -147,6 +150,10 @@ mod tests {
             (F::DoorStuck, F::DoorStuck, true),
             (F::DoorStuck, F::SillBlocked, false),
             (F::FireMode, F::PeopleMode, true),
+            (F::SensorLate, F::SensorBlind, true),
+            (F::ClockAhead, F::ClockBehind, true),
+            (F::LeasesClockAhead, F::LeasesClockBehind, true),
+            (F::ClockAhead, F::LeasesClockAhead, false),
             (F::AnswerLost, F::PlcLinkDown, true),
             (F::MessagesDropped, F::MessagesDelayed, true),
             (F::NodePaused, F::NodeKilled, true),

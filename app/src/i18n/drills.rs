@@ -23,6 +23,7 @@ impl Locale {
             DrillFault::PlcFrozen => self.pick("PLC 停滞", "PLC frozen"),
             DrillFault::PlcSlow => self.pick("PLC 变慢", "PLC slow"),
             DrillFault::SensorLate => self.pick("轿厢传感器滞后", "Car sensor late"),
+            DrillFault::SensorBlind => self.pick("轿厢传感器失灵", "Car sensor blind"),
             DrillFault::PeopleMode => self.pick("转为人用模式", "Mode: people"),
             DrillFault::MaintenanceMode => self.pick("转为检修模式", "Mode: maintenance"),
             DrillFault::FireMode => self.pick("转为消防模式", "Mode: fire"),
@@ -33,6 +34,7 @@ impl Locale {
             DrillFault::RadioThin => self.pick("信号弱", "Radio weak"),
             DrillFault::RadioInterference => self.pick("同频干扰", "Radio interference"),
             DrillFault::VehicleRestarted => self.pick("小车重启", "Vehicle restarted"),
+            DrillFault::VehicleSensorLate => self.pick("小车进出判断滞后", "Vehicle sensor late"),
             DrillFault::AnswerLost => self.pick("PLC 应答丢失", "PLC answer lost"),
             DrillFault::ClosesInWrite => self.pick("写入时断开", "Closes in a write"),
             DrillFault::PlcLinkDown => self.pick("PLC 链路中断", "PLC link down"),
@@ -45,6 +47,8 @@ impl Locale {
             DrillFault::NodeCutOff => self.pick("控制节点断网", "Control node cut off"),
             DrillFault::GatewayPaused => self.pick("网关停顿", "Gateway paused"),
             DrillFault::GatewayKilled => self.pick("网关被杀", "Gateway killed"),
+            DrillFault::ClockAhead => self.pick("时钟快一分钟", "Clock a minute ahead"),
+            DrillFault::ClockBehind => self.pick("时钟慢一分钟", "Clock a minute behind"),
             DrillFault::BrokerAway => self.pick("消息代理离线", "Broker away"),
             DrillFault::LedgerAway => self.pick("台账离线", "Ledger away"),
             DrillFault::LeasesStopped => self.pick("租约存储停止", "Lease store stopped"),
@@ -53,6 +57,8 @@ impl Locale {
             }
             DrillFault::LeasesEmptied => self.pick("租约存储清空", "Lease store emptied"),
             DrillFault::LeasesOldCopy => self.pick("租约存储退回旧副本", "Lease store: old copy"),
+            DrillFault::LeasesClockAhead => self.pick("租约存储时钟快一分钟", "Lease store's clock ahead"),
+            DrillFault::LeasesClockBehind => self.pick("租约存储时钟慢一分钟", "Lease store's clock behind"),
         }
     }
 
@@ -68,6 +74,9 @@ impl Locale {
             }
             DrillFault::PlcSlow => self.pick("PLC 每次扫描用时为平时的 5 倍。", "Each scan of the PLC takes five times as long."),
             DrillFault::SensorLate => self.pick("轿厢占用信号滞后 3 秒。", "The car's load shows three seconds late."),
+            DrillFault::SensorBlind => {
+                self.pick("轿厢占用信号始终显示空,无论车内有谁。", "The car's sensor shows an empty car, whoever is in it.")
+            }
             DrillFault::PeopleMode => {
                 self.pick("钥匙开关把电梯交给人,小车不能使用。", "The key switch gives the lift to people; no vehicle may use it.")
             }
@@ -86,6 +95,10 @@ impl Locale {
             DrillFault::VehicleRestarted => {
                 self.pick("小车控制器立即重启,手中的动作中断。", "The vehicle's controller starts again at once and drops its work in hand.")
             }
+            DrillFault::VehicleSensorLate => self.pick(
+                "小车自身的传感器滞后 3 秒才显示已进入或已离开轿厢。",
+                "The vehicle's own sensor shows three seconds late that it is in the car, or out of it.",
+            ),
             DrillFault::AnswerLost => {
                 self.pick("PLC 执行写入,但应答丢失。", "The PLC does what is written, and its answer is lost.")
             }
@@ -129,6 +142,22 @@ impl Locale {
             DrillFault::LeasesStopped => {
                 self.pick("租约存储不应答:不能向电梯下指令。", "The lease store does not answer: no lift can be commanded.")
             }
+            DrillFault::ClockAhead => self.pick(
+                "该程序的墙上时钟拨快一分钟,结束时拨回;任何决定都不应依赖它。",
+                "The program's wall clock is set a minute ahead, and back at the end; no decision may rest on it.",
+            ),
+            DrillFault::ClockBehind => self.pick(
+                "该程序的墙上时钟拨慢一分钟,结束时拨回;任何决定都不应依赖它。",
+                "The program's wall clock is set a minute back, and ahead at the end; no decision may rest on it.",
+            ),
+            DrillFault::LeasesClockAhead => self.pick(
+                "租约存储的时钟拨快一分钟:已发放的租约立即到期。",
+                "The lease store's clock is set a minute ahead: what was granted is over at once.",
+            ),
+            DrillFault::LeasesClockBehind => self.pick(
+                "租约存储的时钟拨慢一分钟:已发放的租约更晚到期。",
+                "The lease store's clock is set a minute back: what was granted lasts longer.",
+            ),
             DrillFault::LeasesPartitioned => self.pick(
                 "该节点连不上租约存储,不能向电梯下指令;另一节点可以。",
                 "This node does not reach the lease store and cannot command lifts by it; the other node does.",
@@ -165,6 +194,7 @@ impl Locale {
             DrillRoad::VehicleAnswer => self.pick("小车 → 控制:应答", "vehicles → control: answers"),
             DrillRoad::VehicleState => self.pick("小车 → 控制:状态", "vehicles → control: state"),
             DrillRoad::Beat => self.pick("控制 → 小车:心跳", "control → vehicles: beats"),
+            DrillRoad::GatewayBeat => self.pick("控制 → 网关:心跳", "control → gateways: beats"),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use kernel::drill::{Drill, DrillFault as F, DrillPlace};
-use kernel::ids::{FloorId, GatewayId, LiftId, NodeId, PointId};
+use kernel::ids::{FloorId, GatewayId, LiftId, NodeId, PointId, VehicleId};
 use kernel::lift::LiftMode;
 use kernel::plant::Plant;
 use kernel::time::Millis;
@@ -22,6 +22,8 @@ use crate::simulate::PlantHand;
 const LOSS_PERMILLE: u16 = 300;
 /// How much longer a slow PLC scans.
 const SLOW_FACTOR: u8 = 5;
+/// By how much a clock is set.
+const CLOCK_STEP_MS: i64 = 60_000;
 /// How late a late sensor shows.
 const SENSOR_LATE: Millis = Millis::seconds(3);
 
@@ -114,6 +116,9 @@ impl Hands {
             DrillPlace::Vehicle(vehicle) if drill.fault == F::VehicleRestarted => {
                 Some(PlantTrouble::VehicleRestarted { vehicle: vehicle.clone() })
             }
+            DrillPlace::Vehicle(vehicle) if drill.fault == F::VehicleSensorLate => {
+                Some(vehicle_sensor_late(vehicle, for_ms))
+            }
             DrillPlace::Lift(lift) if radio_effect(drill.fault).is_none() => {
                 let stop = farthest_stop(site, lift, car_at);
                 let trouble = lift_trouble(drill.fault, for_ms, stop)?;
@@ -149,6 +154,15 @@ impl Hands {
             (F::LeasesStopped, _) => self.levers.leases.set_stopped(on),
             (F::LeasesPartitioned, DrillPlace::Node(node)) => self.levers.leases.cut_off(node, on),
             (F::LeasesEmptied, _) => self.levers.leases.forget(),
+            (F::ClockAhead | F::ClockBehind, DrillPlace::Node(node)) => {
+                self.levers.clocks.set(&Program::Node(node.clone()), clock_step(drill.fault, on));
+            }
+            (F::ClockAhead | F::ClockBehind, DrillPlace::Gateway(gateway)) => {
+                self.levers.clocks.set(&Program::Gateway(gateway.clone()), clock_step(drill.fault, on));
+            }
+            (F::LeasesClockAhead | F::LeasesClockBehind, _) => {
+                self.levers.leases.set_clock(clock_step(drill.fault, on));
+            }
             (F::LeasesOldCopy, _) => self.levers.leases.promote_old_copy(),
             (F::NodeStopped | F::NodeKilled, DrillPlace::Node(node)) => {
                 let ends = if drill.fault == F::NodeStopped {
@@ -182,15 +196,29 @@ impl Hands {
 
 /// What undoes a trouble of the plant before its time, if the fault is one.
 fn mended(drill: &Drill, site: &Plant) -> Option<PlantTrouble> {
-    match radio_effect(drill.fault) {
-        Some(effect) => Some(PlantTrouble::RadioMended { place: radio_place(&drill.at, site)?, effect }),
-        None => {
-            let DrillPlace::Lift(lift) = &drill.at else { return None };
-            // The same trouble for no time at all takes the place of the one that stands.
+    if let Some(effect) = radio_effect(drill.fault) {
+        return Some(PlantTrouble::RadioMended { place: radio_place(&drill.at, site)?, effect });
+    }
+    // The same trouble for no time at all takes the place of the one that stands.
+    match &drill.at {
+        DrillPlace::Vehicle(vehicle) if drill.fault == F::VehicleSensorLate => {
+            Some(vehicle_sensor_late(vehicle, Millis(0)))
+        }
+        DrillPlace::Lift(lift) => {
             let trouble = lift_trouble(drill.fault, Millis(0), 1)?;
             Some(PlantTrouble::Lift { lift: lift.clone(), trouble })
         }
+        DrillPlace::Site
+        | DrillPlace::Vehicle(_)
+        | DrillPlace::Floor(_)
+        | DrillPlace::Gateway(_)
+        | DrillPlace::Node(_)
+        | DrillPlace::Road(_) => None,
     }
+}
+
+fn vehicle_sensor_late(vehicle: &VehicleId, for_ms: Millis) -> PlantTrouble {
+    PlantTrouble::VehicleSensorLate { vehicle: vehicle.clone(), by_ms: SENSOR_LATE, for_ms }
 }
 
 fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
@@ -201,6 +229,7 @@ fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
         F::PlcFrozen => Some(LiftTrouble::Frozen { for_ms }),
         F::PlcSlow => Some(LiftTrouble::Slow { factor: SLOW_FACTOR, for_ms }),
         F::SensorLate => Some(LiftTrouble::SensorLate { by_ms: SENSOR_LATE, for_ms }),
+        F::SensorBlind => Some(LiftTrouble::SensorBlind { for_ms }),
         F::PeopleMode => Some(mode(LiftMode::Human)),
         F::MaintenanceMode => Some(mode(LiftMode::Maintenance)),
         F::FireMode => Some(mode(LiftMode::Fire)),
@@ -211,6 +240,7 @@ fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
         | F::RadioThin
         | F::RadioInterference
         | F::VehicleRestarted
+        | F::VehicleSensorLate
         | F::AnswerLost
         | F::ClosesInWrite
         | F::PlcLinkDown
@@ -223,12 +253,16 @@ fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
         | F::NodeCutOff
         | F::GatewayPaused
         | F::GatewayKilled
+        | F::ClockAhead
+        | F::ClockBehind
         | F::BrokerAway
         | F::LedgerAway
         | F::LeasesStopped
         | F::LeasesPartitioned
         | F::LeasesEmptied
-        | F::LeasesOldCopy => None,
+        | F::LeasesOldCopy
+        | F::LeasesClockAhead
+        | F::LeasesClockBehind => None,
     }
 }
 
@@ -255,6 +289,15 @@ fn radio_place(place: &DrillPlace, site: &Plant) -> Option<RadioPlace> {
             Some(RadioPlace::Points(points.collect::<Vec<PointId>>()))
         }
         DrillPlace::Gateway(_) | DrillPlace::Node(_) | DrillPlace::Road(_) => None,
+    }
+}
+
+/// By how much the clock goes wrong now; not at all once the drill is over.
+fn clock_step(fault: F, on: bool) -> i64 {
+    match on {
+        true if matches!(fault, F::ClockAhead | F::LeasesClockAhead) => CLOCK_STEP_MS,
+        true => -CLOCK_STEP_MS,
+        false => 0,
     }
 }
 

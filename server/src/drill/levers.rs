@@ -9,6 +9,7 @@ use sqlx::SqliteConnection;
 use tokio::sync::watch;
 
 use super::roads::Roads;
+use crate::clock::Clock;
 use crate::lease::LeaseStore;
 use crate::store;
 
@@ -19,6 +20,8 @@ pub struct Levers {
     pub roads: Roads,
     /// Whose loops stand still.
     pub pauses: Pauses,
+    /// The clocks of programs.
+    pub clocks: Clocks,
     /// How the lease store fails.
     pub leases: LeaseLever,
 }
@@ -54,6 +57,25 @@ impl Pauses {
     pub async fn wait(&self, program: &Program) {
         // The sender lives as long as this value, so it cannot fail.
         _ = self.still.subscribe().wait_for(|it| !it.contains(program)).await;
+    }
+}
+
+/// The clocks of programs. A machine keeps its clock when a program on it starts again.
+#[derive(Clone, Debug, Default)]
+pub struct Clocks {
+    of: Arc<Mutex<BTreeMap<Program, Clock>>>,
+}
+
+impl Clocks {
+    /// The clock of a program.
+    pub fn of(&self, program: &Program) -> Clock {
+        let mut clocks = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        clocks.entry(program.clone()).or_default().clone()
+    }
+
+    /// The wall clock of a program is so much ahead of this machine's from now on.
+    pub fn set(&self, program: &Program, ahead_ms: i64) {
+        self.of(program).set_ahead(ahead_ms);
     }
 }
 
@@ -111,6 +133,11 @@ impl LeaseLever {
     pub fn promote_old_copy(&self) {
         // All ways lead to one store, and the copy stays what it is.
         self.state().ways.values().for_each(LeaseStore::promote_old_copy);
+    }
+
+    /// The store's clock is so much ahead of this machine's from now on.
+    pub fn set_clock(&self, ahead_ms: i64) {
+        self.state().ways.values().for_each(|it| it.set_clock(ahead_ms));
     }
 
     fn state(&self) -> MutexGuard<'_, LeaseState> {

@@ -28,6 +28,17 @@ pub struct Roads {
     standing: Arc<Mutex<BTreeMap<DrillRoad, DrillFault>>>,
 }
 
+/// Who reads what comes out of a tap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A control node.
+    Control,
+    /// A gateway.
+    Gateway,
+    /// A vehicle.
+    Vehicle,
+}
+
 /// What becomes of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -47,16 +58,17 @@ impl Roads {
         }
     }
 
-    /// Puts a tap behind a client. `name` parts the chance of one tap from another's.
+    /// Puts a tap behind a client, which `reader` reads. `name` parts the chance of one tap from another's.
     pub fn tap(
         &self,
         site: &SiteId,
-        name: &str,
+        (reader, name): (Reader, &str),
         arriving: mpsc::Receiver<Incoming>,
     ) -> mpsc::Receiver<Incoming> {
         let (passed, behind) = mpsc::channel(PASSED_MAX);
         let tap = Tap {
             roads: self.clone(),
+            reader,
             site: site.clone(),
             dice: Rng::new(1, name),
             held: VecDeque::new(),
@@ -66,9 +78,9 @@ impl Roads {
         behind
     }
 
-    fn fate(&self, site: &SiteId, message: &Incoming, dice: &mut Rng) -> Fate {
+    fn fate(&self, reader: Reader, site: &SiteId, message: &Incoming, dice: &mut Rng) -> Fate {
         let Incoming::Message { topic, .. } = message else { return Fate::Passes };
-        let road = Topic::parse(site, topic).ok().and_then(|it| road_of(&it));
+        let road = Topic::parse(site, topic).ok().and_then(|it| road_of(reader, &it));
         let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         let fault = road.and_then(|it| standing.get(&it)).copied();
         drop(standing);
@@ -83,7 +95,7 @@ impl Roads {
 }
 
 /// The road of a topic; presence is on none, because the broker itself says it.
-fn road_of(topic: &Topic) -> Option<DrillRoad> {
+fn road_of(reader: Reader, topic: &Topic) -> Option<DrillRoad> {
     match topic {
         Topic::Gateway(_, GatewayRoad::Command) => Some(DrillRoad::Command),
         Topic::Gateway(_, GatewayRoad::Outcome) => Some(DrillRoad::Outcome),
@@ -92,12 +104,16 @@ fn road_of(topic: &Topic) -> Option<DrillRoad> {
         Topic::Vehicle(_, VehicleRoad::Ack | VehicleRoad::Result) => Some(DrillRoad::VehicleAnswer),
         Topic::Vehicle(_, VehicleRoad::Heartbeat | VehicleRoad::Telemetry) => Some(DrillRoad::VehicleState),
         Topic::Vehicle(_, VehicleRoad::Presence) => None,
-        Topic::ControlBeat(_) => Some(DrillRoad::Beat),
+        Topic::ControlBeat(_) => Some(match reader {
+            Reader::Gateway => DrillRoad::GatewayBeat,
+            Reader::Vehicle | Reader::Control => DrillRoad::Beat,
+        }),
     }
 }
 
 struct Tap {
     roads: Roads,
+    reader: Reader,
     site: SiteId,
     dice: Rng,
     held: VecDeque<(Instant, Incoming)>,
@@ -124,7 +140,7 @@ impl Tap {
     }
 
     async fn take(&mut self, message: Incoming) -> bool {
-        let fate = self.roads.fate(&self.site, &message, &mut self.dice);
+        let fate = self.roads.fate(self.reader, &self.site, &message, &mut self.dice);
         let has_room = self.held.len() < HELD_MAX;
         match fate {
             Fate::Lost => true,
@@ -170,7 +186,7 @@ mod tests {
         let roads = Roads::default();
         roads.set(DrillRoad::Beat, fault);
         let (tx, rx) = mpsc::channel(256);
-        let mut behind = roads.tap(&SiteId::try_new("demo").unwrap(), "A", rx);
+        let mut behind = roads.tap(&SiteId::try_new("demo").unwrap(), (Reader::Vehicle, "V1"), rx);
         for n in 0..100 {
             tx.send(beat(n)).await.unwrap();
         }
@@ -185,7 +201,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn half_of_a_road_suffers_as_the_fault_says_and_a_sound_one_does_not() {
         let all: Vec<u8> = (0..100).collect();
-        let mut dice = Rng::new(1, "A");
+        let mut dice = Rng::new(1, "V1");
         let (hit, spared): (Vec<u8>, Vec<u8>) = all.iter().partition(|_| dice.within(0..=1) == 0);
         assert!((30..=70).contains(&hit.len()));
         let rows = [
@@ -199,10 +215,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_beat_is_on_the_road_of_who_hears_it() {
+        let topic = Topic::ControlBeat(kernel::ids::NodeId::try_new("A").unwrap());
+        let rows = [(Reader::Vehicle, DrillRoad::Beat), (Reader::Gateway, DrillRoad::GatewayBeat)];
+        for (reader, expected) in rows {
+            assert_eq!(road_of(reader, &topic), Some(expected));
+        }
+    }
+
     #[tokio::test]
     async fn a_tap_ends_with_its_client() {
         let (tx, rx) = mpsc::channel(1);
-        let mut behind = Roads::default().tap(&SiteId::try_new("demo").unwrap(), "A", rx);
+        let mut behind = Roads::default().tap(&SiteId::try_new("demo").unwrap(), (Reader::Vehicle, "V1"), rx);
         drop(tx);
         assert_eq!(behind.recv().await, None);
     }

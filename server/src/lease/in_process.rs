@@ -1,6 +1,6 @@
 //! The lease store of one process: the kernel's table behind a lock.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernel::ids::{LiftId, NodeId};
@@ -16,6 +16,9 @@ use super::wakes::{Ear, Wakes, name_of};
 /// A copy is taken so often, where any is; one that takes over is as old as the last one.
 const COPY_PERIOD: Millis = Millis::seconds(10);
 
+/// What the table's clock shows when the store begins, so that it can be set back.
+const BEGINNING_MS: u64 = 60 * 60 * 1000;
+
 /// A lease store of one process. Clones are the same way to the same store.
 #[derive(Clone, Debug)]
 pub struct InProcess {
@@ -24,6 +27,8 @@ pub struct InProcess {
     timing: LeaseTiming,
     /// The table's clock counts from here.
     begun: Instant,
+    /// The table's clock is so much ahead: in drills alone.
+    ahead_ms: Arc<AtomicI64>,
     /// It answers nobody: in drills alone.
     stopped: Arc<AtomicBool>,
     /// This way does not lead there: in drills alone.
@@ -52,6 +57,7 @@ impl InProcess {
             wakes: Wakes::default(),
             timing,
             begun: Instant::now(),
+            ahead_ms: Arc::default(),
             stopped: Arc::default(),
             cut_off: Arc::default(),
         }
@@ -76,6 +82,10 @@ impl InProcess {
 
     pub(super) fn set_cut_off(&self, cut_off: bool) {
         self.cut_off.store(cut_off, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_clock(&self, ahead_ms: i64) {
+        self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
     }
 
     /// From now on the store copies itself.
@@ -159,7 +169,12 @@ impl InProcess {
     }
 
     fn now(&self) -> Mono {
-        Mono(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX))
+        let uptime_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Mono(
+            uptime_ms
+                .saturating_add(BEGINNING_MS)
+                .saturating_add_signed(self.ahead_ms.load(Ordering::Relaxed)),
+        )
     }
 }
 
@@ -190,6 +205,16 @@ mod tests {
         assert_eq!(serial(&store.ask(&asked("B", 1), true)), None, "A holds it");
         store.promote_old_copy();
         assert_eq!(serial(&store.ask(&asked("B", 2), true)), Some(1), "the copy is older than A's grant");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_ahead_ends_what_was_granted_and_one_that_is_set_back_does_not() {
+        for (ahead_ms, expected) in [(60_000, Some(2)), (-60_000, None)] {
+            let store = InProcess::new(LeaseTiming::default());
+            assert_eq!(serial(&store.ask(&asked("A", 1), true)), Some(1));
+            store.set_clock(ahead_ms);
+            assert_eq!(serial(&store.ask(&asked("B", 1), true)), expected, "{ahead_ms}");
+        }
     }
 
     #[test]

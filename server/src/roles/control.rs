@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli;
 use crate::data::DataDir;
+use crate::drill::roads::Reader;
 use crate::drill::{Conductor, Stage};
 use crate::http::{self, AppState};
 use crate::journal::{Journal, Runs};
@@ -180,7 +181,10 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     let road = link_options(&options.plant.site, &options.node, &options.broker);
     let (link, incoming) = messaging::connect(road, Outbox::memory());
     let incoming = match &drills {
-        Some(drills) => drills.hands().levers.roads.tap(&options.plant.site, options.node.as_str(), incoming),
+        Some(drills) => {
+            let reader = (Reader::Control, options.node.as_str());
+            drills.hands().levers.roads.tap(&options.plant.site, reader, incoming)
+        }
         None => incoming,
     };
     let hub = Hub::new(Arc::new(options.plant.clone()), quiet_node(&options.node, drills.is_some()));

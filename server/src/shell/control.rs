@@ -3,6 +3,7 @@
 //! Nothing in it waits: the ledger, the lease store and the broker each have a worker, and their answers come back
 //! as events. The machine itself sends nothing before the ledger has it.
 
+mod leases;
 mod ledger;
 mod stop;
 
@@ -11,8 +12,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use kernel::control::{Control, Effect, Event, NodeConfig, RequestId, TakenBack};
-use kernel::ids::{LedgerSequence, LiftId, NodeId};
-use kernel::lease::{CallRequest, FencingToken, LeaseNonce, SettledCall};
+use kernel::ids::{LedgerSequence, NodeId};
 use kernel::plant::Plant;
 use kernel::time::Mono;
 use kernel::wire::gateway::GatewayCommand;
@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::drill::Levers;
 use crate::drill::levers::Program;
 use crate::journal::{Journal, JournalError};
@@ -91,6 +91,7 @@ struct Running {
     hub: Hub,
     leases: LeaseStore,
     levers: Option<Levers>,
+    clock: Clock,
     ledger: LedgerRoad,
     /// What ended the run, when it was over by itself.
     over: Option<Over>,
@@ -120,7 +121,8 @@ impl ControlShell {
         let (outgoing, to_send) = mpsc::channel(OUTGOING_MAX);
         let sender = tasks.spawn(send_all(self.link.clone(), to_send));
         let taken_in = machine.book().sequence;
-        let ledger = LedgerRoad::start(&self.journal, &self.node, taken_in, &events, &tasks);
+        let clock = self.clock();
+        let ledger = LedgerRoad::start(&self.journal, (&self.node, &clock), taken_in, &events, &tasks);
         if let Some(levers) = &self.levers {
             levers.leases.attach(&self.node, &self.leases);
         }
@@ -131,6 +133,7 @@ impl ControlShell {
             hub: self.hub,
             leases: self.leases,
             levers: self.levers,
+            clock,
             ledger,
             over: None,
             outgoing,
@@ -144,7 +147,7 @@ impl ControlShell {
         };
         // A run that is killed leaves no worker behind that waits for a ledger which is away.
         let _killed = running.ledger.gone().drop_guard();
-        running.machine.start(clock::now());
+        running.machine.start(running.clock.now());
         running.perform();
         let mut answers = answers;
         let ended = running.turn(self.incoming, self.requests, &mut answers, &stop).await;
@@ -159,6 +162,13 @@ impl ControlShell {
         drop(answers);
         stop::finish(&tasks, reach, &gone, &sender).await;
         ended
+    }
+}
+
+impl ControlShell {
+    fn clock(&self) -> Clock {
+        let program = Program::Node(self.node.clone());
+        self.levers.as_ref().map(|it| it.clocks.of(&program)).unwrap_or_default()
     }
 }
 
@@ -180,7 +190,7 @@ impl Running {
                 }
             }
             let due = self.machine.poll_timeout().map_or(Mono(u64::MAX), |(at, _)| at);
-            let wait = Duration::from_millis(due.since(clock::now().mono).0);
+            let wait = Duration::from_millis(due.since(self.clock.now().mono).0);
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 Some(event) = answers.recv() => {
@@ -191,7 +201,7 @@ impl Running {
                 Some(request) = requests.recv() => self.ask(request),
                 Ok(()) = reach.changed() => self.show_reach(),
                 () = tokio::time::sleep(wait) => {
-                    self.machine.handle_timeout(clock::now());
+                    self.machine.handle_timeout(self.clock.now());
                     self.perform();
                 }
             }
@@ -212,7 +222,7 @@ impl Running {
         if let Event::Appended { entries, .. } | Event::Followed { entries } = &event {
             self.hub.know_ledger(entries);
         }
-        let now = clock::now();
+        let now = self.clock.now();
         self.hub.health().hear(&event, now);
         self.machine.handle(event, now);
         self.perform();
@@ -272,7 +282,7 @@ impl Running {
     fn perform(&mut self) {
         let (mut changes, mut refused) = (Vec::new(), Vec::new());
         let (mut placed, mut withdrawn) = (Vec::new(), Vec::new());
-        let now = clock::now();
+        let now = self.clock.now();
         while let Some(effect) = self.machine.poll_effect() {
             self.hub.health().see(&effect, now);
             match effect {
@@ -356,58 +366,9 @@ impl Running {
         }
     }
 
-    fn acquire_lease(&self, lift: LiftId, nonce: LeaseNonce, epoch: u32, floor: u64) {
-        let (leases, node, events) = (self.leases.clone(), self.node.clone(), self.events.clone());
-        self.tasks.spawn(async move {
-            let answer = leases.acquire(&lift, &node, nonce, epoch, floor).await;
-            let event = match answer {
-                Ok(lease) => Event::LeaseGranted { nonce, lease },
-                Err(reason) => Event::LeaseRefused { nonce, lift, reason },
-            };
-            // The loop has ended: the lease ends by itself.
-            let _ = events.send(event).await;
-        });
-    }
-
-    fn open_call(&self, request: CallRequest) {
-        let (leases, node, events) = (self.leases.clone(), self.node.clone(), self.events.clone());
-        self.tasks.spawn(async move {
-            let answer = leases.open_call(&node, &request).await;
-            let CallRequest { lift, command, .. } = request;
-            // The loop has ended: nothing is sent.
-            let _ = events.send(Event::CallAnswered { lift, command, answer }).await;
-        });
-    }
-
-    fn settle_call(&self, lift: LiftId, settled: SettledCall) {
-        let leases = self.leases.clone();
-        self.tasks.spawn(async move {
-            // Whoever wants the same finds out by itself then.
-            if let Err(refusal) = leases.settle_call(&lift, &settled).await {
-                tracing::debug!(%lift, "a call was not settled: {refusal}");
-            }
-        });
-    }
-
-    fn release_lease(
-        &self,
-        lift: LiftId,
-        nonce: LeaseNonce,
-        token: FencingToken,
-        settled: Option<SettledCall>,
-    ) {
-        let (leases, node) = (self.leases.clone(), self.node.clone());
-        self.tasks.spawn(async move {
-            // It ends by itself then, and the next request of this node does not wait for that.
-            if let Err(refusal) = leases.release(&lift, &node, nonce, token, settled.as_ref()).await {
-                tracing::debug!(%lift, "a lease was not given back: {refusal}");
-            }
-        });
-    }
-
     fn send<T: serde::Serialize>(&self, topic: &Topic, body: T, road: Road) {
         let topic = topic.to_text(&self.plant.site);
-        let payload = match codec::encode(body, clock::now().wall) {
+        let payload = match codec::encode(body, self.clock.now().wall) {
             Ok(payload) => payload,
             Err(error) => {
                 tracing::error!(%topic, "a message cannot be written: {error:#}");
@@ -424,7 +385,7 @@ impl Running {
 /// Reads the whole ledger into a new machine.
 async fn restore(shell: &ControlShell) -> anyhow::Result<Control> {
     let ControlShell { journal, node, plant, levers, hub, .. } = shell;
-    wait_for_turn(journal, node).await.context("the ledger does not take this node")?;
+    wait_for_turn(shell).await.context("the ledger does not take this node")?;
     let config = NodeConfig { node: node.clone(), drill: levers.is_some() };
     let mut machine = Control::new(config, plant.clone());
     let mut after = LedgerSequence::default();
@@ -460,9 +421,10 @@ fn refuse_foreign(machine: &Control, plant: &Plant) -> anyhow::Result<()> {
 /// Waits until nothing is on its way to the ledger any more that an earlier process of this name may have left there:
 /// an empty proposal has its turn after it. A start that came to stand only now would be taken for that of another
 /// process.
-async fn wait_for_turn(journal: &Journal, node: &NodeId) -> anyhow::Result<()> {
+async fn wait_for_turn(shell: &ControlShell) -> anyhow::Result<()> {
+    let ControlShell { journal, node, .. } = shell;
     let give_up = tokio::time::Instant::now() + TURN_BOUND;
-    while let Err(error) = journal.append(node.clone(), clock::now().wall, vec![], vec![]).await {
+    while let Err(error) = journal.append(node.clone(), shell.clock().now().wall, vec![], vec![]).await {
         if error == JournalError::Closed || tokio::time::Instant::now() >= give_up {
             return Err(error.into());
         }

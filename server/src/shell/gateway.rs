@@ -20,9 +20,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock;
+use crate::clock::{self, Clock};
 use crate::drill::Levers;
 use crate::drill::levers::Program;
+use crate::drill::roads::Reader;
 use crate::fieldbus::modbus::{self, Bus, BusLift, Patience};
 use crate::fieldbus::profile::Profile;
 use crate::messaging::codec::{decode_for_gateway, encode};
@@ -132,12 +133,14 @@ pub async fn start(
     };
     let (link, incoming) = connect(link_options, outbox);
     let incoming = match &options.levers {
-        Some(levers) => levers.roads.tap(&plant.site, id.as_str(), incoming),
+        Some(levers) => levers.roads.tap(&plant.site, (Reader::Gateway, id.as_str()), incoming),
         None => incoming,
     };
-    let machine = Gateway::new(id.clone(), &plant, marks, clock::now());
+    let program = Program::Gateway(id.clone());
+    let clock = options.levers.as_ref().map(|it| it.clocks.of(&program)).unwrap_or_default();
+    let machine = Gateway::new(id.clone(), &plant, marks, clock.now());
     let (pool, levers, logged) = (options.pool, options.levers, BTreeSet::new());
-    let shell = Shell { plant, id, machine, pool, buses, link, levers, logged };
+    let shell = Shell { plant, id, machine, pool, buses, link, levers, clock, logged };
     let task = tokio::spawn(shell.run(events, incoming, stop.clone()));
     Ok(Running { stop, task })
 }
@@ -189,6 +192,7 @@ struct Shell {
     buses: BTreeMap<LiftId, Bus>,
     link: Link,
     levers: Option<Levers>,
+    clock: Clock,
     logged: BTreeSet<String>,
 }
 
@@ -214,13 +218,13 @@ impl Shell {
             let due = self.machine.poll_timeout().map_or(LONG, |(at, _)| at.since(clock::mono()));
             tokio::select! {
                 () = stop.cancelled() => break Ok(()),
-                Some(event) = events.recv() => self.machine.handle(event, clock::now()),
+                Some(event) = events.recv() => self.machine.handle(event, self.clock.now()),
                 news = incoming.recv() => match news {
                     Some(news) => self.hear(news),
                     None => break Err(anyhow::anyhow!("the connection to the broker was given up")),
                 },
                 () = sleep_until(Instant::now() + Duration::from_millis(due.0)) => {
-                    self.machine.handle_timeout(clock::now());
+                    self.machine.handle_timeout(self.clock.now());
                 }
             }
         };
@@ -231,9 +235,9 @@ impl Shell {
     fn hear(&mut self, news: Incoming) {
         let Incoming::Message { topic, payload } = news else { return };
         match decode_for_gateway(&self.plant, &self.id, &topic, &payload) {
-            Ok(event) => self.machine.handle(event, clock::now()),
+            Ok(event) => self.machine.handle(event, self.clock.now()),
             Err(rejected) => {
-                self.machine.handle(Event::MessageRejected, clock::now());
+                self.machine.handle(Event::MessageRejected, self.clock.now());
                 let text = rejected.to_string();
                 if self.logged.len() < LOGGED_REASONS_MAX && self.logged.insert(text.clone()) {
                     tracing::warn!(gateway = %self.id, "{text}");
@@ -251,7 +255,7 @@ impl Shell {
                         self.buses.get(&lift).is_none_or(|bus| bus.write(lift.clone(), block).is_err());
                     if refused {
                         let (number, result) = (block.number, WriteResult::NotSent);
-                        self.machine.handle(Event::Written { lift, number, result }, clock::now());
+                        self.machine.handle(Event::Written { lift, number, result }, self.clock.now());
                     }
                 }
                 Effect::Tell(outcome) => {
@@ -290,7 +294,7 @@ impl Shell {
     /// What cannot be sent is logged and left: control finds out by its own deadlines and asks again.
     async fn send<T: Serialize + Sync>(&self, topic: &Topic, body: &T, road: Road) {
         let topic = topic.to_text(&self.plant.site);
-        let sent = match encode(body, clock::now().wall) {
+        let sent = match encode(body, self.clock.now().wall) {
             Ok(payload) => {
                 let publish = Publish { topic: topic.clone(), payload, road, retain: false };
                 self.link.publish(publish).await.map_err(anyhow::Error::from)

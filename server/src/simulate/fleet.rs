@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use super::rejections::Rejections;
 use super::{Input, Options};
 use crate::clock;
-use crate::drill::roads::Roads;
+use crate::drill::roads::{Reader, Roads};
 use crate::messaging::codec::{self, ForVehicle};
 use crate::messaging::topics::{self, Topic, VehicleRoad};
 use crate::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, Will, connect};
@@ -145,7 +145,7 @@ impl Client {
         }
         let (link, arriving) = connect(options, outbox);
         let mut arriving = match &self.roads {
-            Some(roads) => roads.tap(&self.site, self.vehicle.as_str(), arriving),
+            Some(roads) => roads.tap(&self.site, (Reader::Vehicle, self.vehicle.as_str()), arriving),
             None => arriving,
         };
         loop {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::ids::NodeId;
 use kernel::wire::ledger::Record;
 use reqwest::{Method, Response};
@@ -284,6 +285,26 @@ async fn nodes_stop_and_are_cut_off_and_a_gateway_stands_still() {
     demo.until("/readyz", |it| it["degraded"].to_string().contains("gateway:G1")).await;
     assert_eq!(demo.ask(Method::DELETE, &paused, None).await.status(), 200);
     demo.until("/readyz", |it| it["degraded"] == json!([])).await;
+    demo.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_node_alone_loses_the_lease_store_and_has_a_wrong_clock() {
+    let demo = Demo::start(true).await;
+    let cut = demo.begin(json!({"fault": "leasesPartitioned", "at": {"node": "A"}, "forMs": 600_000})).await;
+    demo.until("/readyz", |it| it["degraded"].to_string().contains("lease")).await;
+    assert_eq!(demo.ask(Method::DELETE, &cut, None).await.status(), 200);
+    demo.until("/readyz", |it| it["degraded"] == json!([])).await;
+
+    let began_at = async |body: Value| -> DateTime<Utc> {
+        let drill = demo.begin(body).await;
+        let view = demo.until(&drill, |_| true).await;
+        view["startedAt"].as_str().unwrap().parse().unwrap()
+    };
+    let real = Utc::now();
+    began_at(json!({"fault": "clockAhead", "at": {"node": "A"}, "forMs": 600_000})).await;
+    let told = began_at(json!({"fault": "plcRebooted", "at": {"lift": "L1"}})).await;
+    assert!(told - real >= TimeDelta::seconds(60), "node A records by its own clock: {told}, {real}");
     demo.end().await;
 }
 

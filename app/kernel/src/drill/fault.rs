@@ -20,6 +20,8 @@ pub enum DrillFault {
     PlcSlow,
     /// The car's occupancy sensor shows three seconds late what it sees.
     SensorLate,
+    /// The car's occupancy sensor shows an empty car, whoever is in it.
+    SensorBlind,
     /// The key switch gives the lift to people.
     PeopleMode,
     /// Somebody works on the lift.
@@ -40,6 +42,8 @@ pub enum DrillFault {
     RadioInterference,
     /// The vehicle's controller starts again. At once.
     VehicleRestarted,
+    /// The vehicle's car sensor shows three seconds late that it is in the car, or out of it.
+    VehicleSensorLate,
     /// The PLC acts, and its answer to a write is lost.
     AnswerLost,
     /// The PLC takes a write and closes the connection without an answer.
@@ -64,6 +68,10 @@ pub enum DrillFault {
     GatewayPaused,
     /// The gateway dies without a farewell and is started again at the end.
     GatewayKilled,
+    /// The wall clock of the program is set a minute ahead, and back at the end.
+    ClockAhead,
+    /// The wall clock of the program is set a minute back, and ahead at the end.
+    ClockBehind,
     /// The broker breaks every connection and takes none.
     BrokerAway,
     /// The ledger takes no entry.
@@ -76,16 +84,21 @@ pub enum DrillFault {
     LeasesEmptied,
     /// A copy of the lease store takes over, with what was true some ten seconds ago. At once.
     LeasesOldCopy,
+    /// The lease store's clock is set a minute ahead, so that what was granted is over; and back at the end.
+    LeasesClockAhead,
+    /// The lease store's clock is set a minute back, so that what was granted lasts longer; and ahead at the end.
+    LeasesClockBehind,
 }
 
 impl DrillFault {
     /// All of them, in the order of their groups.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 39] = [
         Self::DoorStuck,
         Self::SillBlocked,
         Self::PlcFrozen,
         Self::PlcSlow,
         Self::SensorLate,
+        Self::SensorBlind,
         Self::PeopleMode,
         Self::MaintenanceMode,
         Self::FireMode,
@@ -96,6 +109,7 @@ impl DrillFault {
         Self::RadioThin,
         Self::RadioInterference,
         Self::VehicleRestarted,
+        Self::VehicleSensorLate,
         Self::AnswerLost,
         Self::ClosesInWrite,
         Self::PlcLinkDown,
@@ -108,12 +122,16 @@ impl DrillFault {
         Self::NodeCutOff,
         Self::GatewayPaused,
         Self::GatewayKilled,
+        Self::ClockAhead,
+        Self::ClockBehind,
         Self::BrokerAway,
         Self::LedgerAway,
         Self::LeasesStopped,
         Self::LeasesPartitioned,
         Self::LeasesEmptied,
         Self::LeasesOldCopy,
+        Self::LeasesClockAhead,
+        Self::LeasesClockBehind,
     ];
 
     /// Of which part it is.
@@ -124,6 +142,7 @@ impl DrillFault {
             | Self::PlcFrozen
             | Self::PlcSlow
             | Self::SensorLate
+            | Self::SensorBlind
             | Self::PeopleMode
             | Self::MaintenanceMode
             | Self::FireMode
@@ -131,7 +150,7 @@ impl DrillFault {
             | Self::PlcRebooted
             | Self::CarCalled => DrillGroup::Lift,
             Self::RadioCut | Self::RadioThin | Self::RadioInterference => DrillGroup::Radio,
-            Self::VehicleRestarted => DrillGroup::Vehicle,
+            Self::VehicleRestarted | Self::VehicleSensorLate => DrillGroup::Vehicle,
             Self::AnswerLost | Self::ClosesInWrite | Self::PlcLinkDown => DrillGroup::PlcLink,
             Self::MessagesDropped | Self::MessagesDoubled | Self::MessagesDelayed => DrillGroup::Roads,
             Self::NodePaused
@@ -140,12 +159,16 @@ impl DrillFault {
             | Self::NodeCutOff
             | Self::GatewayPaused
             | Self::GatewayKilled
+            | Self::ClockAhead
+            | Self::ClockBehind
             | Self::BrokerAway
             | Self::LedgerAway
             | Self::LeasesStopped
             | Self::LeasesPartitioned
             | Self::LeasesEmptied
-            | Self::LeasesOldCopy => DrillGroup::Programs,
+            | Self::LeasesOldCopy
+            | Self::LeasesClockAhead
+            | Self::LeasesClockBehind => DrillGroup::Programs,
         }
     }
 
@@ -163,16 +186,17 @@ impl DrillFault {
 
     /// Both turn the same switch, so that they cannot stand at one place at once.
     pub fn excludes(self, other: Self) -> bool {
-        let is_mode = |it| {
+        let is_mode: fn(Self) -> bool = |it| {
             matches!(it, Self::PeopleMode | Self::MaintenanceMode | Self::FireMode | Self::EmergencyMode)
         };
         let stops_node = |it| matches!(it, Self::NodePaused | Self::NodeStopped | Self::NodeKilled);
         let stops_gateway = |it| matches!(it, Self::GatewayPaused | Self::GatewayKilled);
+        let is_sensor = |it| matches!(it, Self::SensorLate | Self::SensorBlind);
+        let sets_leases_clock = |it| matches!(it, Self::LeasesClockAhead | Self::LeasesClockBehind);
         let one_at_a_time = matches!(self.group(), DrillGroup::PlcLink | DrillGroup::Roads);
+        let alike = [is_mode, is_sensor, stops_node, stops_gateway, Self::is_of_a_clock, sets_leases_clock];
         self == other
-            || is_mode(self) && is_mode(other)
-            || stops_node(self) && stops_node(other)
-            || stops_gateway(self) && stops_gateway(other)
+            || alike.iter().any(|is| is(self) && is(other))
             || one_at_a_time && self.group() == other.group()
     }
 
@@ -188,26 +212,36 @@ impl DrillFault {
             }
             DrillGroup::Vehicle => vehicles.collect(),
             DrillGroup::Roads => DrillRoad::ALL.map(DrillPlace::Road).to_vec(),
-            DrillGroup::Programs if self.is_of_a_node() => node_names().map(DrillPlace::Node).collect(),
-            DrillGroup::Programs if self.is_of_a_gateway() => {
-                plant.gateways.iter().cloned().map(DrillPlace::Gateway).collect()
+            DrillGroup::Programs => {
+                let nodes = node_names().map(DrillPlace::Node);
+                let gateways = plant.gateways.iter().cloned().map(DrillPlace::Gateway);
+                match (self.is_of_a_node(), self.is_of_a_gateway()) {
+                    (true, true) => nodes.chain(gateways).collect(),
+                    (true, false) => nodes.collect(),
+                    (false, true) => gateways.collect(),
+                    (false, false) => vec![DrillPlace::Site],
+                }
             }
-            DrillGroup::Programs => vec![DrillPlace::Site],
         }
     }
 
     fn is_of_a_node(self) -> bool {
-        matches!(
-            self,
-            Self::NodePaused
-                | Self::NodeStopped
-                | Self::NodeKilled
-                | Self::NodeCutOff
-                | Self::LeasesPartitioned
-        )
+        self.is_of_a_clock()
+            || matches!(
+                self,
+                Self::NodePaused
+                    | Self::NodeStopped
+                    | Self::NodeKilled
+                    | Self::NodeCutOff
+                    | Self::LeasesPartitioned
+            )
     }
 
     fn is_of_a_gateway(self) -> bool {
-        matches!(self, Self::GatewayPaused | Self::GatewayKilled)
+        self.is_of_a_clock() || matches!(self, Self::GatewayPaused | Self::GatewayKilled)
+    }
+
+    fn is_of_a_clock(self) -> bool {
+        matches!(self, Self::ClockAhead | Self::ClockBehind)
     }
 }

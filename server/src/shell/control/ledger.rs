@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::journal::{Journal, JournalError, READ_MAX, Reach};
 
 /// Proposals that go to the ledger together. It commits them in one transaction or few.
@@ -44,7 +44,7 @@ impl LedgerRoad {
     /// Follows the ledger from the entry that the machine has taken in last.
     pub(super) fn start(
         journal: &Journal,
-        node: &NodeId,
+        (node, clock): (&NodeId, &Clock),
         taken_in: LedgerSequence,
         events: &mpsc::Sender<Event>,
         tasks: &TaskTracker,
@@ -53,8 +53,8 @@ impl LedgerRoad {
         let (words, said) = watch::channel(None);
         let (fatal, gone, reach) = (Arc::new(Mutex::new(None)), CancellationToken::new(), journal.reach());
         let (journal, node, events) = (journal.clone(), node.clone(), events.clone());
-        let attending = attend(journal.clone(), node.clone(), said, events.clone());
-        let worker = Worker { journal, node, events, taken_in, fatal: fatal.clone() };
+        let attending = attend(journal.clone(), (node.clone(), clock.clone()), said, events.clone());
+        let worker = Worker { journal, node, clock: clock.clone(), events, taken_in, fatal: fatal.clone() };
         let refuser = Refuser { events: worker.events.clone(), reach: reach.clone() };
         tasks.spawn(gone.clone().run_until_cancelled_owned(worker.run(queue, refuser)));
         tasks.spawn(gone.clone().run_until_cancelled_owned(attending));
@@ -163,6 +163,7 @@ pub(super) async fn until_away(reach: &mut watch::Receiver<Reach>) {
 struct Worker {
     journal: Journal,
     node: NodeId,
+    clock: Clock,
     events: mpsc::Sender<Event>,
     /// The machine has everything up to here, or finds it in the channel.
     taken_in: LedgerSequence,
@@ -191,7 +192,7 @@ impl Worker {
     async fn append(&mut self, together: Vec<Proposal>) {
         // `join_all` polls in order, and a journal queues a proposal at its first poll: the order is kept.
         let stored = join_all(together.into_iter().map(|Proposal { batch, records, guards }| {
-            let append = self.journal.append(self.node.clone(), clock::now().wall, records, guards);
+            let append = self.journal.append(self.node.clone(), self.clock.now().wall, records, guards);
             async move { (batch, append.await) }
         }))
         .await;
@@ -269,14 +270,14 @@ pub(super) struct Word {
 /// Says in the ledger that the node lives, as often as it says so here, and brings back who else does.
 async fn attend(
     journal: Journal,
-    node: NodeId,
+    (node, clock): (NodeId, Clock),
     mut said: watch::Receiver<Option<Word>>,
     events: mpsc::Sender<Event>,
 ) {
     while said.changed().await.is_ok() {
         let Some(Word { run, beat, hears_broker }) = *said.borrow_and_update() else { continue };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let (node, at) = (node.clone(), clock::now().wall);
+        let (node, at) = (node.clone(), clock.now().wall);
         let presence = Presence { node, run, beat, version, hears_broker, at };
         // Who does not hear the others counts nobody as silent.
         if journal.attend(&presence).await.is_err() {

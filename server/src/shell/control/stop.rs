@@ -14,7 +14,6 @@ use tokio_util::task::TaskTracker;
 
 use super::Running;
 use super::ledger::until_away;
-use crate::clock;
 use crate::journal::Reach;
 
 /// At a stop, what was proposed is waited for so long. A group commit takes tens of milliseconds.
@@ -48,14 +47,14 @@ impl Running {
     /// Takes the next answer, or what is due meanwhile. False when no more will come.
     async fn go_on(&mut self, answers: &mut mpsc::Receiver<Event>) -> bool {
         let due = self.machine.poll_timeout().map_or(Mono(u64::MAX), |(at, _)| at);
-        let wait = Duration::from_millis(due.since(clock::now().mono).0);
+        let wait = Duration::from_millis(due.since(self.clock.now().mono).0);
         tokio::select! {
             event = answers.recv() => match event {
                 Some(event) => self.handle(event),
                 None => return false,
             },
             () = tokio::time::sleep(wait) => {
-                self.machine.handle_timeout(clock::now());
+                self.machine.handle_timeout(self.clock.now());
                 self.perform();
             }
         }

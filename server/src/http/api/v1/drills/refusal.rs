@@ -89,5 +89,6 @@ fn road_name(road: DrillRoad) -> &'static str {
         DrillRoad::VehicleAnswer => "vehicleAnswer",
         DrillRoad::VehicleState => "vehicleState",
         DrillRoad::Beat => "beat",
+        DrillRoad::GatewayBeat => "gatewayBeat",
     }
 }
