@@ -7,6 +7,7 @@
 
 mod fleet;
 mod kept;
+mod late;
 mod plc;
 mod rejections;
 mod report;
@@ -35,6 +36,7 @@ use crate::fieldbus::profile::Profile;
 use crate::site::HostPort;
 use fleet::Fleet;
 use kept::KeptStore;
+use late::{Frame, Late};
 use plc::{PlcServer, Unit, Units};
 use rejections::Rejections;
 use report::ReportServer;
@@ -154,7 +156,8 @@ pub async fn start(plant: &Plant, options: Options, stop: CancellationToken) -> 
     }
     let fleet = Fleet::connect(plant, &sim, &options, &inputs, &seen).await?;
     let frames = Rng::new(options.seed, "frames");
-    let owner = Owner { sim, store, clock, registers, fleet, seen, asked: Vec::new(), frames };
+    let owner =
+        Owner { sim, store, clock, registers, fleet, seen, asked: Vec::new(), frames, late: Late::default() };
     let owner = tokio::spawn(owner.run(arriving, stop));
     Ok(Running { plc_addresses: addresses, report_address, inputs, owner })
 }
@@ -244,6 +247,8 @@ struct Owner {
     asked: Vec<oneshot::Sender<PlantReport>>,
     /// Which frames a troubled radio loses.
     frames: Rng,
+    /// What a slow radio has not brought yet.
+    late: Late,
 }
 
 impl Owner {
@@ -268,11 +273,13 @@ impl Owner {
             self.perform().await?;
             let due = self.sim.poll_timeout().map(|(due, _)| due.since(BEGINNING));
             let wake = due.map(|due| self.clock + Duration::from_millis(due.0));
+            let wake = [wake, self.late.due()].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
                 () = tokio::time::sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
                     self.happen(SimEvent::Tick);
+                    self.let_arrive();
                 }
                 input = inputs.recv() => match input {
                     Some(input) => self.take_all(input, inputs),
@@ -318,7 +325,10 @@ impl Owner {
     fn take(&mut self, input: Input) {
         match input {
             Input::Happened(SimEvent::ControlBeat { vehicle }) if self.frame_is_lost(&vehicle) => {}
-            Input::Happened(event) => self.happen(event),
+            Input::Happened(event) => match addressee(&event).cloned() {
+                Some(vehicle) => self.carry(&vehicle, Frame::Comes(event)),
+                None => self.happen(event),
+            },
             Input::ReportAsked(answer) => self.asked.push(answer),
         }
     }
@@ -341,7 +351,7 @@ impl Owner {
                 }
                 SimEffect::VehicleSend { vehicle, message } => {
                     if is_reliable(&message) || !self.frame_is_lost(&vehicle) {
-                        self.fleet.say(&vehicle, message);
+                        self.carry(&vehicle.clone(), Frame::Leaves(vehicle, message));
                     }
                 }
                 SimEffect::Radio { vehicle, up } => self.fleet.set_radio(&vehicle, up),
@@ -350,10 +360,49 @@ impl Owner {
         Ok(())
     }
 
+    /// Brings a frame to or from a vehicle, later where its radio is slow.
+    fn carry(&mut self, vehicle: &VehicleId, frame: Frame) {
+        let road = self.sim.vehicle(vehicle).map(|it| it.troubled_road()).unwrap_or_default();
+        let in_time = match road.delay {
+            Millis(0) => Some(frame),
+            Millis(delay) => self.late.hold(Instant::now() + Duration::from_millis(delay), frame),
+        };
+        if let Some(frame) = in_time {
+            self.bring(frame);
+        }
+    }
+
+    fn bring(&mut self, frame: Frame) {
+        match frame {
+            Frame::Comes(event) => self.happen(event),
+            Frame::Leaves(vehicle, message) => self.fleet.say(&vehicle, message),
+        }
+    }
+
+    fn let_arrive(&mut self) {
+        for frame in self.late.arrived(Instant::now()) {
+            self.bring(frame);
+        }
+    }
+
     /// Whether a troubled radio loses this frame. Where nothing is troubled none is lost: loopback loses none either.
     fn frame_is_lost(&mut self, vehicle: &VehicleId) -> bool {
         let road = self.sim.vehicle(vehicle).map(|it| it.troubled_road()).unwrap_or_default();
         road.loss_permille > 0 && self.frames.within(0..=999) < u64::from(road.loss_permille)
+    }
+}
+
+/// The vehicle to which a frame comes by radio, if the event is one.
+fn addressee(event: &SimEvent) -> Option<&VehicleId> {
+    match event {
+        SimEvent::ControlBeat { vehicle } => Some(vehicle),
+        SimEvent::VehicleCommand(command) => Some(&command.vehicle),
+        SimEvent::CommandBlock { .. }
+        | SimEvent::VehicleConnected { .. }
+        | SimEvent::VehicleDisconnected { .. }
+        | SimEvent::ReportDelivered { .. }
+        | SimEvent::Troubled(_)
+        | SimEvent::Tick => None,
     }
 }
 

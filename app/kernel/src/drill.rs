@@ -84,6 +84,10 @@ pub enum DrillRoad {
     Beat,
     /// Control beats to gateways.
     GatewayBeat,
+    /// Questions of control nodes to the lease store, and its answers.
+    Store,
+    /// Proposals of control nodes to the ledger. They can only be late.
+    Ledger,
 }
 
 /// A drill as it is begun.
@@ -115,7 +119,7 @@ pub enum DrillEnd {
 
 impl DrillRoad {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Command,
         Self::Outcome,
         Self::Status,
@@ -124,6 +128,8 @@ impl DrillRoad {
         Self::VehicleState,
         Self::Beat,
         Self::GatewayBeat,
+        Self::Store,
+        Self::Ledger,
     ];
 }
 
@@ -150,6 +156,7 @@ mod tests {
             (F::DoorStuck, F::DoorStuck, true),
             (F::DoorStuck, F::SillBlocked, false),
             (F::FireMode, F::PeopleMode, true),
+            (F::BrokerAway, F::BrokerForgets, true),
             (F::SensorLate, F::SensorBlind, true),
             (F::ClockAhead, F::ClockBehind, true),
             (F::LeasesClockAhead, F::LeasesClockBehind, true),

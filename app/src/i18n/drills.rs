@@ -30,9 +30,11 @@ impl Locale {
             DrillFault::EmergencyMode => self.pick("急停", "Emergency stop"),
             DrillFault::PlcRebooted => self.pick("PLC 重启", "PLC rebooted"),
             DrillFault::CarCalled => self.pick("有人呼梯", "Car called by people"),
+            DrillFault::StrayCall => self.pick("外来程序呼梯", "Called by a stray program"),
             DrillFault::RadioCut => self.pick("无线中断", "Radio cut"),
             DrillFault::RadioThin => self.pick("信号弱", "Radio weak"),
             DrillFault::RadioInterference => self.pick("同频干扰", "Radio interference"),
+            DrillFault::RadioSlow => self.pick("无线变慢", "Radio slow"),
             DrillFault::VehicleRestarted => self.pick("小车重启", "Vehicle restarted"),
             DrillFault::VehicleSensorLate => self.pick("小车进出判断滞后", "Vehicle sensor late"),
             DrillFault::AnswerLost => self.pick("PLC 应答丢失", "PLC answer lost"),
@@ -50,6 +52,7 @@ impl Locale {
             DrillFault::ClockAhead => self.pick("时钟快一分钟", "Clock a minute ahead"),
             DrillFault::ClockBehind => self.pick("时钟慢一分钟", "Clock a minute behind"),
             DrillFault::BrokerAway => self.pick("消息代理离线", "Broker away"),
+            DrillFault::BrokerForgets => self.pick("消息代理失忆", "Broker forgets"),
             DrillFault::LedgerAway => self.pick("台账离线", "Ledger away"),
             DrillFault::LeasesStopped => self.pick("租约存储停止", "Lease store stopped"),
             DrillFault::LeasesPartitioned => {
@@ -88,6 +91,11 @@ impl Locale {
             }
             DrillFault::CarCalled => self.pick("有人立即把轿厢呼到最远的一层。", "Somebody calls the car to the farthest stop."),
             DrillFault::RadioCut => self.pick("此处无线完全中断,小车失联。", "Nothing passes the radio there; vehicles go silent."),
+            DrillFault::StrayCall => self.pick(
+                "台账之外的程序立即按边缘仲裁的格式呼梯到最远的一层;网关不自行仲裁时予以拒绝。",
+                "A program that the ledger does not know calls the car to the farthest stop, as nodes do by edge arbitration; a gateway that does not arbitrate refuses.",
+            ),
+            DrillFault::RadioSlow => self.pick("每帧晚到 1.5 秒。", "Each frame comes a second and a half late."),
             DrillFault::RadioThin => self.pick("信号弱,十帧丢三帧。", "The signal is weak, and three of ten frames are lost."),
             DrillFault::RadioInterference => {
                 self.pick("信号强,但十帧仍丢三帧。", "The signal is strong, and three of ten frames are lost all the same.")
@@ -136,6 +144,10 @@ impl Locale {
             DrillFault::BrokerAway => {
                 self.pick("所有消息连接断开,谁也收不到消息。", "Every message connection breaks; nobody hears anybody.")
             }
+            DrillFault::BrokerForgets => self.pick(
+                "所有消息连接断开;消息代理恢复时,保存的会话与消息全部丢失。",
+                "Every message connection breaks; the broker comes back without the sessions and messages that it kept.",
+            ),
             DrillFault::LedgerAway => {
                 self.pick("台账不可写:不接新单,不做新决定。", "The ledger takes nothing: no new orders, no new decisions.")
             }
@@ -194,6 +206,8 @@ impl Locale {
             DrillRoad::VehicleAnswer => self.pick("小车 → 控制:应答", "vehicles → control: answers"),
             DrillRoad::VehicleState => self.pick("小车 → 控制:状态", "vehicles → control: state"),
             DrillRoad::Beat => self.pick("控制 → 小车:心跳", "control → vehicles: beats"),
+            DrillRoad::Store => self.pick("控制 ↔ 租约存储", "control ↔ lease store"),
+            DrillRoad::Ledger => self.pick("控制 → 台账", "control → ledger"),
             DrillRoad::GatewayBeat => self.pick("控制 → 网关:心跳", "control → gateways: beats"),
         }
     }

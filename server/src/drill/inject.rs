@@ -1,11 +1,12 @@
 //! How each fault is done and undone.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use kernel::drill::{Drill, DrillFault as F, DrillPlace};
-use kernel::ids::{FloorId, GatewayId, LiftId, NodeId, PointId, VehicleId};
+use kernel::ids::{DrillId, FloorId, GatewayId, LiftId, NodeId, PointId, VehicleId};
 use kernel::lift::LiftMode;
 use kernel::plant::Plant;
 use kernel::time::Millis;
@@ -16,10 +17,13 @@ use tokio::sync::mpsc;
 
 use super::levers::{LedgerHeld, Levers, Program};
 use super::relay::{Relay, RelayFault};
+use crate::messaging::broker;
 use crate::simulate::PlantHand;
 
 /// Frames of a thousand that a thin or disturbed radio loses: the second field report's worst before lift doors.
 const LOSS_PERMILLE: u16 = 300;
+/// How late a slow radio brings a frame: half of the lab's worst.
+const RADIO_SLOW: Millis = Millis(1500);
 /// How much longer a slow PLC scans.
 const SLOW_FACTOR: u8 = 5;
 /// By how much a clock is set.
@@ -40,6 +44,15 @@ pub enum ProgramOrder {
     KillGateway(GatewayId),
     /// It is started again.
     RaiseGateway(GatewayId),
+    /// A program without a place in the ledger calls a lift.
+    StrayCall {
+        /// Which.
+        lift: LiftId,
+        /// Where to.
+        floor: FloorId,
+        /// Names its command.
+        drill: DrillId,
+    },
 }
 
 /// Everything that a fault takes hold of.
@@ -78,6 +91,9 @@ impl Hands {
         if drill.fault == F::LedgerAway {
             return LedgerHeld::take(&self.ledger).await.map(Standing::Ledger);
         }
+        if let (F::StrayCall, DrillPlace::Lift(lift)) = (drill.fault, &drill.at) {
+            return self.stray_call(drill, site, lift, car_at).await.map(|()| Standing::Plain);
+        }
         let trouble = self.trouble(drill, site, drill.for_ms.unwrap_or_default(), car_at);
         match trouble {
             Some(trouble) => self.let_go_wrong(trouble).await?,
@@ -97,6 +113,19 @@ impl Hands {
             },
         }
         Ok(())
+    }
+
+    async fn stray_call(
+        &self,
+        drill: &Drill,
+        site: &Plant,
+        lift: &LiftId,
+        car_at: Option<&FloorId>,
+    ) -> anyhow::Result<()> {
+        let idx = usize::from(farthest_stop(site, lift, car_at)).saturating_sub(1);
+        let stop = site.lifts.get(lift).and_then(|it| it.stops.get(idx));
+        let floor = stop.with_context(|| format!("lift {lift} has no stop"))?.floor.clone();
+        self.order(ProgramOrder::StrayCall { lift: lift.clone(), floor, drill: drill.id.clone() }).await
     }
 
     async fn let_go_wrong(&self, trouble: PlantTrouble) -> anyhow::Result<()> {
@@ -151,6 +180,14 @@ impl Hands {
                 self.levers.pauses.set(Program::Node(node.clone()), on);
             }
             (F::BrokerAway, _) => self.broker.set(if on { RelayFault::Down } else { RelayFault::Sound }),
+            (F::BrokerForgets, _) if on => self.broker.set(RelayFault::Down),
+            (F::BrokerForgets, _) => {
+                // The embedded broker cannot be told to forget: another takes its place, and the old one stays without a
+                // connection until the process ends. A demonstration has as many as somebody lets forget.
+                let fresh = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await;
+                self.broker.lead_to(fresh.context("a fresh broker")?.address());
+                self.broker.set(RelayFault::Sound);
+            }
             (F::LeasesStopped, _) => self.levers.leases.set_stopped(on),
             (F::LeasesPartitioned, DrillPlace::Node(node)) => self.levers.leases.cut_off(node, on),
             (F::LeasesEmptied, _) => self.levers.leases.forget(),
@@ -236,9 +273,11 @@ fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
         F::EmergencyMode => Some(mode(LiftMode::Emergency)),
         F::PlcRebooted => Some(LiftTrouble::Rebooted),
         F::CarCalled => Some(LiftTrouble::CalledByPeople { stop }),
-        F::RadioCut
+        F::StrayCall
+        | F::RadioCut
         | F::RadioThin
         | F::RadioInterference
+        | F::RadioSlow
         | F::VehicleRestarted
         | F::VehicleSensorLate
         | F::AnswerLost
@@ -256,6 +295,7 @@ fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
         | F::ClockAhead
         | F::ClockBehind
         | F::BrokerAway
+        | F::BrokerForgets
         | F::LedgerAway
         | F::LeasesStopped
         | F::LeasesPartitioned
@@ -273,6 +313,8 @@ fn radio_effect(fault: F) -> Option<RadioEffect> {
         Some(RadioEffect::Thin { loss_permille: LOSS_PERMILLE })
     } else if fault == F::RadioInterference {
         Some(RadioEffect::Interference { loss_permille: LOSS_PERMILLE })
+    } else if fault == F::RadioSlow {
+        Some(RadioEffect::Slow { by_ms: RADIO_SLOW })
     } else {
         None
     }
@@ -323,8 +365,6 @@ fn farthest_stop(site: &Plant, lift: &LiftId, car_at: Option<&FloorId>) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use kernel::ids::DrillId;
-
     use super::*;
     use crate::site;
 
@@ -386,7 +426,7 @@ mod tests {
             killed.push(order);
         }
         let n_nodes = kernel::drill::node_names().count();
-        assert_eq!(killed.len(), 4 * n_nodes + 2 * site.gateways.len(), "{killed:?}");
+        assert_eq!(killed.len(), 4 * n_nodes + 2 * site.gateways.len() + site.lifts.len(), "{killed:?}");
         stop.cancel();
     }
 

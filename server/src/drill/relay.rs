@@ -44,6 +44,7 @@ pub enum Carries {
 #[derive(Clone, Debug)]
 pub struct Relay {
     address: SocketAddr,
+    to: Arc<watch::Sender<SocketAddr>>,
     fault: Arc<watch::Sender<RelayFault>>,
 }
 
@@ -56,14 +57,20 @@ impl Relay {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("a relay cannot listen")?;
         let address = listener.local_addr().context("a relay has no address")?;
         let (fault, seen) = watch::channel(RelayFault::Sound);
-        let accepting = accept(listener, to, carries, seen, stop.clone());
+        let (to, leads_to) = watch::channel(to);
+        let accepting = accept(listener, leads_to, carries, seen, stop.clone());
         tokio::spawn(async move { stop.run_until_cancelled(accepting).await });
-        Ok(Self { address, fault: Arc::new(fault) })
+        Ok(Self { address, to: Arc::new(to), fault: Arc::new(fault) })
     }
 
     /// Where to connect instead.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where its next connections lead.
+    pub fn lead_to(&self, to: SocketAddr) {
+        self.to.send_replace(to);
     }
 
     /// What happens to its connections from now on.
@@ -74,7 +81,7 @@ impl Relay {
 
 async fn accept(
     listener: TcpListener,
-    to: SocketAddr,
+    to: watch::Receiver<SocketAddr>,
     carries: Carries,
     fault: watch::Receiver<RelayFault>,
     stop: CancellationToken,
@@ -89,7 +96,7 @@ async fn accept(
             reset(near);
             continue;
         }
-        let (mut fault, stop) = (fault.clone(), stop.clone());
+        let (mut fault, stop, to) = (fault.clone(), stop.clone(), *to.borrow());
         tokio::spawn(async move {
             tokio::select! {
                 // Whoever talks notices a broken connection by itself, and the relay is no part of the system.
@@ -218,8 +225,11 @@ mod tests {
         assert!(tokio::time::timeout(PATIENCE, frame(&mut stream)).await.unwrap().is_err());
         let mut next = TcpStream::connect(relay.address()).await.unwrap();
         assert!(tokio::time::timeout(PATIENCE, ask(&mut next, &READ)).await.unwrap().is_err());
+        let (heard, hears) = watch::channel(0);
+        relay.lead_to(echo(heard).await);
         relay.set(RelayFault::Sound);
         let mut sound = TcpStream::connect(relay.address()).await.unwrap();
         assert_eq!(ask(&mut sound, &READ).await.unwrap(), READ);
+        assert_eq!(*hears.borrow(), 1, "it leads elsewhere now");
     }
 }

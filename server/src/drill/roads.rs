@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use kernel::drill::{DrillFault, DrillRoad};
 use kernel::ids::SiteId;
+use kernel::lease::LeaseRefusal;
 use sim::rng::Rng;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use crate::lease::ANSWER_MAX;
 use crate::messaging::Incoming;
 use crate::messaging::topics::{GatewayRoad, Topic, VehicleRoad};
 
@@ -23,9 +25,17 @@ const HELD_MAX: usize = 1024;
 const PASSED_MAX: usize = 64;
 
 /// What the roads suffer now. Clones share it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Roads {
     standing: Arc<Mutex<BTreeMap<DrillRoad, DrillFault>>>,
+    /// For the roads that have no tap.
+    dice: Arc<Mutex<Rng>>,
+}
+
+impl Default for Roads {
+    fn default() -> Self {
+        Self { standing: Arc::default(), dice: Arc::new(Mutex::new(Rng::new(1, "roads"))) }
+    }
 }
 
 /// Who reads what comes out of a tap.
@@ -46,6 +56,18 @@ enum Fate {
     Lost,
     Doubled,
     Late,
+}
+
+impl Fate {
+    /// Half of a road's messages suffer, as the faults say.
+    fn of(fault: Option<DrillFault>, dice: &mut Rng) -> Self {
+        match fault.filter(|_| dice.within(0..=1) == 0) {
+            Some(DrillFault::MessagesDropped) => Self::Lost,
+            Some(DrillFault::MessagesDoubled) => Self::Doubled,
+            Some(DrillFault::MessagesDelayed) => Self::Late,
+            Some(_) | None => Self::Passes,
+        }
+    }
 }
 
 impl Roads {
@@ -81,16 +103,53 @@ impl Roads {
     fn fate(&self, reader: Reader, site: &SiteId, message: &Incoming, dice: &mut Rng) -> Fate {
         let Incoming::Message { topic, .. } = message else { return Fate::Passes };
         let road = Topic::parse(site, topic).ok().and_then(|it| road_of(reader, &it));
-        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        let fault = road.and_then(|it| standing.get(&it)).copied();
-        drop(standing);
-        // Half of them, as the faults say.
-        match fault.filter(|_| dice.within(0..=1) == 0) {
-            Some(DrillFault::MessagesDropped) => Fate::Lost,
-            Some(DrillFault::MessagesDoubled) => Fate::Doubled,
-            Some(DrillFault::MessagesDelayed) => Fate::Late,
-            Some(_) | None => Fate::Passes,
+        Fate::of(road.and_then(|it| self.standing(it)), dice)
+    }
+
+    fn standing(&self, road: DrillRoad) -> Option<DrillFault> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner).get(&road).copied()
+    }
+
+    fn fate_on(&self, road: DrillRoad) -> Fate {
+        let fault = self.standing(road);
+        Fate::of(fault, &mut self.dice.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits as long as the road lets a proposal to the ledger be late.
+    pub async fn wait_before_ledger(&self) {
+        match self.fate_on(DrillRoad::Ledger) {
+            Fate::Late => tokio::time::sleep(LATE_BY).await,
+            Fate::Passes | Fate::Lost | Fate::Doubled => {}
         }
+    }
+
+    /// Asks the lease store on its road: at once, late, twice or never. Who has no answer in time does not wait for it.
+    ///
+    /// # Errors
+    /// What the store answers, or that it gave no answer.
+    pub async fn ask_store<T, F>(&self, question: impl Fn() -> F) -> Result<T, LeaseRefusal>
+    where
+        F: Future<Output = Result<T, LeaseRefusal>> + Send + 'static,
+        T: Send + 'static,
+    {
+        let asked_after = |wait: Duration, question: F| {
+            // Nobody waits for what it answers.
+            tokio::spawn(async move {
+                tokio::time::sleep(wait).await;
+                question.await.map(drop)
+            });
+        };
+        match self.fate_on(DrillRoad::Store) {
+            Fate::Passes => return question().await,
+            Fate::Doubled => {
+                asked_after(DOUBLED_AFTER, question());
+                return question().await;
+            }
+            Fate::Late => asked_after(LATE_BY, question()),
+            Fate::Lost => {}
+        }
+        tokio::time::sleep(Duration::from_millis(ANSWER_MAX.0)).await;
+        Err(LeaseRefusal::Unknown)
     }
 }
 
@@ -212,6 +271,58 @@ mod tests {
         ];
         for (fault, expected) in rows {
             assert_eq!(through(fault, expected.len()).await, expected, "{fault:?}");
+        }
+    }
+
+    /// How often the store is asked, and how many answers come, of a hundred questions.
+    async fn asked(fault: Option<DrillFault>) -> (usize, usize) {
+        let roads = Roads::default();
+        roads.set(DrillRoad::Store, fault);
+        let n_asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let mut n_answered = 0;
+        for _ in 0..100 {
+            let answer = roads.ask_store(|| {
+                let n_asked = n_asked.clone();
+                async move {
+                    n_asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    Ok(())
+                }
+            });
+            n_answered += usize::from(answer.await.is_ok());
+        }
+        // The clock stands still and goes on when nothing else is to be done.
+        tokio::time::sleep(LATE_BY * 2).await;
+        (n_asked.load(std::sync::atomic::Ordering::Relaxed), n_answered)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_of_the_questions_to_the_lease_store_suffer() {
+        let mut dice = Rng::new(1, "roads");
+        let n_spared = (0..100).filter(|_| dice.within(0..=1) != 0).count();
+        let rows = [
+            (None, (100, 100)),
+            (Some(DrillFault::MessagesDropped), (n_spared, n_spared)),
+            (Some(DrillFault::MessagesDoubled), (200 - n_spared, 100)),
+            (Some(DrillFault::MessagesDelayed), (100, n_spared)),
+        ];
+        for (fault, expected) in rows {
+            assert_eq!(asked(fault).await, expected, "{fault:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_of_the_proposals_to_the_ledger_are_late() {
+        let roads = Roads::default();
+        for (fault, are_late) in [(None, false), (Some(DrillFault::MessagesDelayed), true)] {
+            roads.set(DrillRoad::Ledger, fault);
+            let mut waits = Vec::new();
+            for _ in 0..20 {
+                let begun = Instant::now();
+                roads.wait_before_ledger().await;
+                waits.push(begun.elapsed());
+            }
+            assert_eq!(waits.iter().any(|it| *it >= LATE_BY), are_late, "{fault:?}");
+            assert!(waits.contains(&Duration::ZERO), "{fault:?}");
         }
     }
 

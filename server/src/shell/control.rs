@@ -32,7 +32,7 @@ use crate::messaging::topics::{GatewayRoad, Topic};
 use crate::messaging::{Incoming, Link, Publish, Road, codec};
 use crate::shell::ControlRequest;
 
-use self::ledger::{LedgerRoad, Word};
+use self::ledger::{LedgerRoad, Speaker, Word};
 
 /// Answers of the ledger and the lease store that wait for the loop: each belongs to one proposal or request in
 /// flight, and the machine has at most one per task, vehicle, lift and alarm.
@@ -122,7 +122,9 @@ impl ControlShell {
         let sender = tasks.spawn(send_all(self.link.clone(), to_send));
         let taken_in = machine.book().sequence;
         let clock = self.clock();
-        let ledger = LedgerRoad::start(&self.journal, (&self.node, &clock), taken_in, &events, &tasks);
+        let roads = self.levers.as_ref().map(|it| it.roads.clone());
+        let speaker = Speaker { node: self.node.clone(), clock: clock.clone(), roads };
+        let ledger = LedgerRoad::start(&self.journal, speaker, taken_in, &events, &tasks);
         if let Some(levers) = &self.levers {
             levers.leases.attach(&self.node, &self.leases);
         }

@@ -172,7 +172,11 @@ fn start_buses(
     Ok(buses)
 }
 
-async fn load(pool: &SqlitePool, id: &GatewayId) -> anyhow::Result<Marks> {
+/// What a gateway has made durable in its store.
+///
+/// # Errors
+/// It cannot be read or understood.
+pub async fn load(pool: &SqlitePool, id: &GatewayId) -> anyhow::Result<Marks> {
     let kept: Option<String> = sqlx::query_scalar("SELECT marks FROM gateway_marks WHERE gateway = $1")
         .bind(id.as_str())
         .fetch_optional(pool)

@@ -308,6 +308,21 @@ async fn one_node_alone_loses_the_lease_store_and_has_a_wrong_clock() {
     demo.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_strangers_call_is_seen_and_a_broker_that_forgot_goes_on() {
+    let demo = Demo::start(true).await;
+    demo.begin(json!({"fault": "strayCall", "at": {"lift": "L1"}})).await;
+    let strays = |it: &Value| it["issuer"] == "stray" && it["verdict"] != Value::Null;
+    demo.until("/api/v1/lifts/L1", |it| it["commands"].as_array().unwrap().iter().any(strays)).await;
+
+    let forgets = demo.begin(json!({"fault": "brokerForgets", "forMs": 2000})).await;
+    demo.until("/readyz", |it| it["degraded"].to_string().contains("broker")).await;
+    demo.until(&forgets, |it| it["end"] == "ranOut").await;
+    demo.until("/readyz", |it| it["degraded"] == json!([])).await;
+    demo.until("/api/v1/vehicles/V01", |it| it["hearing"] == "heard").await;
+    demo.end().await;
+}
+
 /// How many drills began and ended in a ledger.
 async fn drills_recorded(folder: &Path) -> (usize, usize) {
     let pool = store::open(&folder.join("hoistway.db")).await.unwrap();

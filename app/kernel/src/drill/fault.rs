@@ -34,12 +34,16 @@ pub enum DrillFault {
     PlcRebooted,
     /// Somebody in the hall calls the car to the stop farthest from it. At once.
     CarCalled,
+    /// A program without a place in the ledger calls the car to the stop farthest from it. At once.
+    StrayCall,
     /// Nothing passes the radio.
     RadioCut,
     /// The signal is weak and three of ten frames are lost.
     RadioThin,
     /// The signal is strong and three of ten frames are lost all the same.
     RadioInterference,
+    /// Frames come a second and a half late.
+    RadioSlow,
     /// The vehicle's controller starts again. At once.
     VehicleRestarted,
     /// The vehicle's car sensor shows three seconds late that it is in the car, or out of it.
@@ -74,6 +78,8 @@ pub enum DrillFault {
     ClockBehind,
     /// The broker breaks every connection and takes none.
     BrokerAway,
+    /// The broker breaks every connection and takes none; it comes back without the sessions and messages that it kept.
+    BrokerForgets,
     /// The ledger takes no entry.
     LedgerAway,
     /// The lease store does not answer; what it had it keeps.
@@ -92,7 +98,7 @@ pub enum DrillFault {
 
 impl DrillFault {
     /// All of them, in the order of their groups.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 42] = [
         Self::DoorStuck,
         Self::SillBlocked,
         Self::PlcFrozen,
@@ -105,9 +111,11 @@ impl DrillFault {
         Self::EmergencyMode,
         Self::PlcRebooted,
         Self::CarCalled,
+        Self::StrayCall,
         Self::RadioCut,
         Self::RadioThin,
         Self::RadioInterference,
+        Self::RadioSlow,
         Self::VehicleRestarted,
         Self::VehicleSensorLate,
         Self::AnswerLost,
@@ -125,6 +133,7 @@ impl DrillFault {
         Self::ClockAhead,
         Self::ClockBehind,
         Self::BrokerAway,
+        Self::BrokerForgets,
         Self::LedgerAway,
         Self::LeasesStopped,
         Self::LeasesPartitioned,
@@ -148,8 +157,9 @@ impl DrillFault {
             | Self::FireMode
             | Self::EmergencyMode
             | Self::PlcRebooted
-            | Self::CarCalled => DrillGroup::Lift,
-            Self::RadioCut | Self::RadioThin | Self::RadioInterference => DrillGroup::Radio,
+            | Self::CarCalled
+            | Self::StrayCall => DrillGroup::Lift,
+            Self::RadioCut | Self::RadioThin | Self::RadioInterference | Self::RadioSlow => DrillGroup::Radio,
             Self::VehicleRestarted | Self::VehicleSensorLate => DrillGroup::Vehicle,
             Self::AnswerLost | Self::ClosesInWrite | Self::PlcLinkDown => DrillGroup::PlcLink,
             Self::MessagesDropped | Self::MessagesDoubled | Self::MessagesDelayed => DrillGroup::Roads,
@@ -162,6 +172,7 @@ impl DrillFault {
             | Self::ClockAhead
             | Self::ClockBehind
             | Self::BrokerAway
+            | Self::BrokerForgets
             | Self::LedgerAway
             | Self::LeasesStopped
             | Self::LeasesPartitioned
@@ -178,6 +189,7 @@ impl DrillFault {
             self,
             Self::PlcRebooted
                 | Self::CarCalled
+                | Self::StrayCall
                 | Self::VehicleRestarted
                 | Self::LeasesEmptied
                 | Self::LeasesOldCopy
@@ -192,9 +204,18 @@ impl DrillFault {
         let stops_node = |it| matches!(it, Self::NodePaused | Self::NodeStopped | Self::NodeKilled);
         let stops_gateway = |it| matches!(it, Self::GatewayPaused | Self::GatewayKilled);
         let is_sensor = |it| matches!(it, Self::SensorLate | Self::SensorBlind);
+        let is_broker = |it| matches!(it, Self::BrokerAway | Self::BrokerForgets);
         let sets_leases_clock = |it| matches!(it, Self::LeasesClockAhead | Self::LeasesClockBehind);
         let one_at_a_time = matches!(self.group(), DrillGroup::PlcLink | DrillGroup::Roads);
-        let alike = [is_mode, is_sensor, stops_node, stops_gateway, Self::is_of_a_clock, sets_leases_clock];
+        let alike = [
+            is_mode,
+            is_broker,
+            is_sensor,
+            stops_node,
+            stops_gateway,
+            Self::is_of_a_clock,
+            sets_leases_clock,
+        ];
         self == other
             || alike.iter().any(|is| is(self) && is(other))
             || one_at_a_time && self.group() == other.group()
@@ -211,7 +232,11 @@ impl DrillFault {
                 [DrillPlace::Site].into_iter().chain(floors).chain(lifts).chain(vehicles).collect()
             }
             DrillGroup::Vehicle => vehicles.collect(),
-            DrillGroup::Roads => DrillRoad::ALL.map(DrillPlace::Road).to_vec(),
+            DrillGroup::Roads => {
+                // A node asks until it knows what the ledger has: what is lost or doubled there is late.
+                let suffers = |it: &DrillRoad| *it != DrillRoad::Ledger || self == Self::MessagesDelayed;
+                DrillRoad::ALL.into_iter().filter(suffers).map(DrillPlace::Road).collect()
+            }
             DrillGroup::Programs => {
                 let nodes = node_names().map(DrillPlace::Node);
                 let gateways = plant.gateways.iter().cloned().map(DrillPlace::Gateway);

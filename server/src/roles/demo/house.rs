@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use kernel::drill::node_names;
-use kernel::ids::{GatewayId, LiftId, NodeId};
+use kernel::ids::{DrillId, FloorId, GatewayId, LiftId, NodeId};
 use sqlx::SqlitePool;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::DataDir;
 use crate::drill::relay::{Carries, Relay};
+use crate::drill::stray::Stray;
 use crate::drill::{Conductor, Hands, Levers, ProgramOrder};
 use crate::roles::{control, gateway};
 use crate::shell;
@@ -262,7 +263,24 @@ impl House {
                 Ok(())
             }
             ProgramOrder::RaiseGateway(id) => self.raise_gateway(&id).await,
+            ProgramOrder::StrayCall { lift, floor, drill } => self.stray_call(lift, floor, drill).await,
         }
+    }
+
+    /// The call goes its own way: nobody waits for it.
+    async fn stray_call(&self, lift: LiftId, floor: FloorId, drill: DrillId) -> anyhow::Result<()> {
+        let plant = self.site.plant.clone();
+        let gateway = plant.lifts.get(&lift).and_then(|it| self.gateways.get_key_value(&it.gateway));
+        let (id, gateway) = gateway.with_context(|| format!("there is no lift {lift}"))?;
+        let marks = shell::gateway::load(&gateway.pool, id).await?;
+        let session = marks.lifts.get(&lift).map(|it| it.session).unwrap_or_default().next();
+        let stray = Stray { plant, broker: self.broker.clone(), lift, floor, drill, session };
+        tokio::spawn(async move {
+            if let Err(error) = stray.call().await {
+                tracing::warn!("the stranger did not call: {error:#}");
+            }
+        });
+        Ok(())
     }
 
     fn node(&mut self, id: &NodeId) -> anyhow::Result<&mut DemoNode> {

@@ -2,16 +2,20 @@
 
 use kernel::control::Event;
 use kernel::ids::LiftId;
-use kernel::lease::{CallRequest, FencingToken, LeaseNonce, SettledCall};
+use kernel::lease::{CallRequest, FencingToken, LeaseNonce, LeaseRefusal, SettledCall};
 
 use super::Running;
+use crate::lease::LeaseStore;
 
 impl Running {
     pub(super) fn acquire_lease(&self, lift: LiftId, nonce: LeaseNonce, epoch: u32, floor: u64) {
-        let (leases, node, events) = (self.leases.clone(), self.node.clone(), self.events.clone());
+        let asked = (lift.clone(), self.node.clone());
+        let answer = self.ask_store(asked, move |leases, (lift, node)| async move {
+            leases.acquire(&lift, &node, nonce, epoch, floor).await
+        });
+        let events = self.events.clone();
         self.tasks.spawn(async move {
-            let answer = leases.acquire(&lift, &node, nonce, epoch, floor).await;
-            let event = match answer {
+            let event = match answer.await {
                 Ok(lease) => Event::LeaseGranted { nonce, lease },
                 Err(reason) => Event::LeaseRefused { nonce, lift, reason },
             };
@@ -21,9 +25,13 @@ impl Running {
     }
 
     pub(super) fn open_call(&self, request: CallRequest) {
-        let (leases, node, events) = (self.leases.clone(), self.node.clone(), self.events.clone());
+        let asked = (request.clone(), self.node.clone());
+        let answer = self.ask_store(asked, |leases, (request, node)| async move {
+            leases.open_call(&node, &request).await
+        });
+        let events = self.events.clone();
         self.tasks.spawn(async move {
-            let answer = leases.open_call(&node, &request).await;
+            let answer = answer.await;
             let CallRequest { lift, command, .. } = request;
             // The loop has ended: nothing is sent.
             let _ = events.send(Event::CallAnswered { lift, command, answer }).await;
@@ -31,10 +39,13 @@ impl Running {
     }
 
     pub(super) fn settle_call(&self, lift: LiftId, settled: SettledCall) {
-        let leases = self.leases.clone();
+        let asked = (lift.clone(), settled);
+        let answer = self.ask_store(asked, |leases, (lift, settled)| async move {
+            leases.settle_call(&lift, &settled).await
+        });
         self.tasks.spawn(async move {
             // Whoever wants the same finds out by itself then.
-            if let Err(refusal) = leases.settle_call(&lift, &settled).await {
+            if let Err(refusal) = answer.await {
                 tracing::debug!(%lift, "a call was not settled: {refusal}");
             }
         });
@@ -47,12 +58,36 @@ impl Running {
         token: FencingToken,
         settled: Option<SettledCall>,
     ) {
-        let (leases, node) = (self.leases.clone(), self.node.clone());
+        let asked = (lift.clone(), self.node.clone(), settled);
+        let answer = self.ask_store(asked, move |leases, (lift, node, settled)| async move {
+            leases.release(&lift, &node, nonce, token, settled.as_ref()).await
+        });
         self.tasks.spawn(async move {
             // It ends by itself then, and the next request of this node does not wait for that.
-            if let Err(refusal) = leases.release(&lift, &node, nonce, token, settled.as_ref()).await {
+            if let Err(refusal) = answer.await {
                 tracing::debug!(%lift, "a lease was not given back: {refusal}");
             }
         });
+    }
+
+    /// In a drill run the way there may suffer.
+    fn ask_store<A, T, F>(
+        &self,
+        asked: A,
+        question: impl Fn(LeaseStore, A) -> F + Send + Sync + 'static,
+    ) -> impl Future<Output = Result<T, LeaseRefusal>> + Send + 'static
+    where
+        A: Clone + Send + Sync + 'static,
+        T: Send + 'static,
+        F: Future<Output = Result<T, LeaseRefusal>> + Send + 'static,
+    {
+        let leases = self.leases.clone();
+        let roads = self.levers.as_ref().map(|it| it.roads.clone());
+        async move {
+            match roads {
+                Some(roads) => roads.ask_store(|| question(leases.clone(), asked.clone())).await,
+                None => question(leases, asked).await,
+            }
+        }
     }
 }

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
+use crate::drill::roads::Roads;
 use crate::journal::{Journal, JournalError, READ_MAX, Reach};
 
 /// Proposals that go to the ledger together. It commits them in one transaction or few.
@@ -29,6 +30,14 @@ struct Proposal {
     batch: BatchId,
     records: Vec<Record>,
     guards: Vec<Guard>,
+}
+
+/// Who speaks to the ledger.
+pub(super) struct Speaker {
+    pub(super) node: NodeId,
+    pub(super) clock: Clock,
+    /// What the way there suffers, in a drill run.
+    pub(super) roads: Option<Roads>,
 }
 
 /// The way to the ledger.
@@ -44,7 +53,7 @@ impl LedgerRoad {
     /// Follows the ledger from the entry that the machine has taken in last.
     pub(super) fn start(
         journal: &Journal,
-        (node, clock): (&NodeId, &Clock),
+        speaker: Speaker,
         taken_in: LedgerSequence,
         events: &mpsc::Sender<Event>,
         tasks: &TaskTracker,
@@ -52,9 +61,10 @@ impl LedgerRoad {
         let (proposals, queue) = mpsc::channel(PROPOSALS_MAX);
         let (words, said) = watch::channel(None);
         let (fatal, gone, reach) = (Arc::new(Mutex::new(None)), CancellationToken::new(), journal.reach());
-        let (journal, node, events) = (journal.clone(), node.clone(), events.clone());
+        let (journal, events) = (journal.clone(), events.clone());
+        let Speaker { node, clock, roads } = speaker;
         let attending = attend(journal.clone(), (node.clone(), clock.clone()), said, events.clone());
-        let worker = Worker { journal, node, clock: clock.clone(), events, taken_in, fatal: fatal.clone() };
+        let worker = Worker { journal, node, clock, roads, events, taken_in, fatal: fatal.clone() };
         let refuser = Refuser { events: worker.events.clone(), reach: reach.clone() };
         tasks.spawn(gone.clone().run_until_cancelled_owned(worker.run(queue, refuser)));
         tasks.spawn(gone.clone().run_until_cancelled_owned(attending));
@@ -164,6 +174,7 @@ struct Worker {
     journal: Journal,
     node: NodeId,
     clock: Clock,
+    roads: Option<Roads>,
     events: mpsc::Sender<Event>,
     /// The machine has everything up to here, or finds it in the channel.
     taken_in: LedgerSequence,
@@ -190,6 +201,9 @@ impl Worker {
     }
 
     async fn append(&mut self, together: Vec<Proposal>) {
+        if let Some(roads) = &self.roads {
+            roads.wait_before_ledger().await;
+        }
         // `join_all` polls in order, and a journal queues a proposal at its first poll: the order is kept.
         let stored = join_all(together.into_iter().map(|Proposal { batch, records, guards }| {
             let append = self.journal.append(self.node.clone(), self.clock.now().wall, records, guards);

@@ -17,8 +17,7 @@ use crate::http::{AppState, body};
 
 /// What can be injected, what stands, and what ended last.
 ///
-/// Not offered, because a demonstration cannot suffer it: set clocks (its programs share one machine's), a partition
-/// between nodes and an old copy of the lease store (it has one of each), and a broker that forgets its sessions.
+/// Not offered of what the lab injects: a node that is gone for good, and a plant whose process goes away.
 #[utoipa::path(get, path = "/drills", operation_id = "listDrills", tag = "drills", responses(
     (status = 200, body = DrillList),
     (status = 404, description = "`drills_off`", body = Problem, content_type = "application/problem+json"),

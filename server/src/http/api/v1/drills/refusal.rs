@@ -90,5 +90,7 @@ fn road_name(road: DrillRoad) -> &'static str {
         DrillRoad::VehicleState => "vehicleState",
         DrillRoad::Beat => "beat",
         DrillRoad::GatewayBeat => "gatewayBeat",
+        DrillRoad::Store => "store",
+        DrillRoad::Ledger => "ledger",
     }
 }
