@@ -1,28 +1,36 @@
 //! The broker inside the process, for `demo` and for tests: nothing to install on a fresh machine.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rumqttd::{Broker, Config, ConnectionSettings, RouterConfig, ServerSettings};
+use rumqttd::protocol::v5::V5;
+use rumqttd::{ConnectionSettings, LinkType, Router, RouterConfig, Server, ServerSettings};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 /// How long the listener may take to come up.
 const START_DEADLINE: Duration = Duration::from_secs(10);
 
-/// A broker that takes connections. It cannot be stopped alone: it ends with the process.
-#[derive(Clone, Copy, Debug)]
+/// A broker that takes connections, until it is stopped or the process ends. Clones are the same.
+#[derive(Clone, Debug)]
 pub struct Running {
     address: SocketAddr,
+    stop: CancellationToken,
 }
 
 impl Running {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Breaks its connections and takes none any more. What routes within it has no end of its own: that thread, and
+    /// what it kept, sleep until the process ends.
+    pub fn stop(&self) {
+        self.stop.cancel();
     }
 }
 
@@ -40,24 +48,36 @@ pub async fn start(listen: SocketAddr) -> anyhow::Result<Running> {
     let probe = std::net::TcpListener::bind(listen).with_context(|| format!("cannot listen on {listen}"))?;
     let address = probe.local_addr()?;
     drop(probe);
-    let mut broker = Broker::new(settings(address));
-    thread::Builder::new()
-        .name("broker".to_owned())
-        .spawn(move || {
-            if let Err(err) = broker.start() {
-                tracing::error!(error = %err, "the embedded broker ended");
-            }
-        })
-        .context("cannot start the broker's thread")?;
+    let stop = serve(server(address))?.drop_guard();
     let deadline = Instant::now() + START_DEADLINE;
     while TcpStream::connect(address).await.is_err() {
         anyhow::ensure!(Instant::now() < deadline, "the embedded broker did not come up on {address}");
         sleep(Duration::from_millis(10)).await;
     }
-    Ok(Running { address })
+    Ok(Running { address, stop: stop.disarm() })
 }
 
-fn settings(listen: SocketAddr) -> Config {
+/// On a thread of its own, which takes all connections with it when it ends.
+fn serve(settings: ServerSettings) -> anyhow::Result<CancellationToken> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("the broker has no runtime")?;
+    let mut server = Server::new(settings, Router::new(0, router()).spawn(), V5);
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let serve = move || {
+        let serving = stopped.run_until_cancelled(server.start(LinkType::Remote));
+        if let Some(Err(err)) = runtime.block_on(serving) {
+            tracing::error!(error = %err, "the embedded broker ended");
+        }
+    };
+    thread::Builder::new()
+        .name("broker".to_owned())
+        .spawn(serve)
+        .context("cannot start the broker's thread")?;
+    Ok(stop)
+}
+
+fn server(listen: SocketAddr) -> ServerSettings {
     let connections = ConnectionSettings {
         connection_timeout_ms: 5000,
         max_payload_size: 256 * 1024,
@@ -66,14 +86,11 @@ fn settings(listen: SocketAddr) -> Config {
         external_auth: None,
         dynamic_filters: true,
     };
-    let server = ServerSettings {
-        name: "mqtt5".to_owned(),
-        listen,
-        tls: None,
-        next_connection_delay_ms: 1,
-        connections,
-    };
-    let router = RouterConfig {
+    ServerSettings { name: "mqtt5".to_owned(), listen, tls: None, next_connection_delay_ms: 1, connections }
+}
+
+fn router() -> RouterConfig {
+    RouterConfig {
         // 500 vehicles, gateways, control nodes, with room; the memory is taken as it is used.
         max_connections: 1024,
         max_outgoing_packet_count: 200,
@@ -83,18 +100,6 @@ fn settings(listen: SocketAddr) -> Config {
         custom_segment: None,
         initialized_filters: None,
         shared_subscriptions_strategy: rumqttd::Strategy::default(),
-    };
-    Config {
-        id: 0,
-        router,
-        v4: None,
-        v5: Some(HashMap::from([("mqtt5".to_owned(), server)])),
-        ws: None,
-        cluster: None,
-        console: None,
-        bridge: None,
-        prometheus: None,
-        metrics: None,
     }
 }
 
@@ -114,5 +119,21 @@ mod tests {
         let address = taken.local_addr().unwrap();
         let refused = start(address).await.unwrap_err();
         assert_eq!(refused.to_string(), format!("cannot listen on {address}"));
+    }
+
+    #[tokio::test]
+    async fn a_stopped_one_breaks_its_connections_and_takes_none() {
+        let broker = start(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+        let mut connection = TcpStream::connect(broker.address()).await.unwrap();
+        broker.stop();
+        let mut end = [0];
+        let read = tokio::io::AsyncReadExt::read(&mut connection, &mut end);
+        let read = tokio::time::timeout(START_DEADLINE, read).await.expect("it breaks");
+        assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+        let give_up = Instant::now() + START_DEADLINE;
+        while TcpStream::connect(broker.address()).await.is_ok() {
+            assert!(Instant::now() < give_up, "it still takes connections");
+            sleep(Duration::from_millis(10)).await;
+        }
     }
 }
