@@ -10,6 +10,7 @@
 mod chain;
 mod follow;
 mod group;
+mod line;
 mod port;
 mod postgres;
 mod reach;
@@ -33,6 +34,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::store::{self, Database};
 
+use self::line::Line;
 use self::port::Port;
 use self::postgres::PostgresPort;
 use self::reach::{Side, Watched};
@@ -128,6 +130,8 @@ pub struct Journal {
     proposals: mpsc::Sender<group::Proposal>,
     moved: watch::Receiver<LedgerSequence>,
     reach: Arc<Watched>,
+    /// Of a node that may be cut off alone.
+    line: Option<Line>,
     _follower: Arc<DropGuard>,
 }
 
@@ -168,7 +172,18 @@ impl Journal {
         tokio::spawn(follow::run(database.clone(), raised.clone(), reach.clone(), stop.clone()));
         let writer = tokio::spawn(writer::run(port, runs, queue, raised, reach.clone()));
         let follower = Arc::new(stop.drop_guard());
-        Ok((Self { database, proposals, moved, reach, _follower: follower }, writer))
+        Ok((Self { database, proposals, moved, reach, line: None, _follower: follower }, writer))
+    }
+
+    /// The same ledger for one node, which reaches it as long as the line is not cut. For drills.
+    #[must_use]
+    pub fn on_line(&self, cut: watch::Receiver<bool>) -> Self {
+        let line = Line::lay(cut, self.reach.watch(), self.moved.clone());
+        Self { line: Some(line), ..self.clone() }
+    }
+
+    fn check_line(&self) -> Result<(), JournalError> {
+        self.line.as_ref().map_or(Ok(()), Line::check)
     }
 
     /// Makes records durable together, if all guards hold then, and returns them as stored. `at` is kept to the
@@ -187,6 +202,7 @@ impl Journal {
         records: Vec<Record>,
         guards: Vec<Guard>,
     ) -> Result<Vec<Entry>, JournalError> {
+        self.check_line()?;
         let (answer, stored) = oneshot::channel();
         let proposal = group::Proposal::new(node, at, records, guards, answer)?;
         self.proposals.try_send(proposal).map_err(|error| match error {
@@ -199,12 +215,12 @@ impl Journal {
     /// How far the ledger reaches, as last seen: rises soon after anybody's append, and never falls. Entries up to
     /// there can be read with [`Self::entries_after`].
     pub fn moved(&self) -> watch::Receiver<LedgerSequence> {
-        self.moved.clone()
+        self.line.as_ref().map_or(&self.moved, |it| &it.moved).clone()
     }
 
     /// Whether the database answers, as all see it who ask. A change is told within a few seconds.
     pub fn reach(&self) -> watch::Receiver<Reach> {
-        self.reach.watch()
+        self.line.as_ref().map_or_else(|| self.reach.watch(), |it| it.reach.clone())
     }
 
     /// Entries after a sequence, in order, at most `limit` and at most [`READ_MAX`].
@@ -216,6 +232,7 @@ impl Journal {
         sequence: LedgerSequence,
         limit: u32,
     ) -> Result<Vec<Entry>, JournalError> {
+        self.check_line()?;
         let read = read::entries_after(&self.database, sequence, limit).await;
         match &read {
             Err(error @ (JournalError::Away(_) | JournalError::Storage(_))) => {
@@ -231,6 +248,7 @@ impl Journal {
     /// # Errors
     /// The database cannot be read.
     pub async fn head(&self) -> Result<Head, JournalError> {
+        self.check_line()?;
         read::head(&self.database).await
     }
 
@@ -239,6 +257,7 @@ impl Journal {
     /// # Errors
     /// The database cannot be written.
     pub async fn attend(&self, presence: &Presence) -> Result<(), JournalError> {
+        self.check_line()?;
         let told = read::attend(&self.database, presence).await;
         if let Err(JournalError::Away(_)) = &told {
             self.reach.doubt();
@@ -251,6 +270,7 @@ impl Journal {
     /// # Errors
     /// The database cannot be read.
     pub async fn presences(&self) -> Result<Vec<Presence>, JournalError> {
+        self.check_line()?;
         read::presences(&self.database).await
     }
 

@@ -15,6 +15,9 @@ pub use self::fault::DrillFault;
 pub const DRILL_MIN: Millis = Millis::seconds(1);
 /// The longest drill: after ten minutes everything that a site does about a fault has been seen.
 pub const DRILL_MAX: Millis = Millis::seconds(600);
+/// The longest drill of a vehicle that stands still: later the broker would give its connection up, and then it is a
+/// vehicle that lost the radio, which is another drill.
+pub const VEHICLE_FROZEN_MAX: Millis = Millis::seconds(29);
 /// The control nodes of a demonstration.
 const NODES: [&str; 2] = ["A", "B"];
 
@@ -157,6 +160,11 @@ mod tests {
             (F::DoorStuck, F::SillBlocked, false),
             (F::FireMode, F::PeopleMode, true),
             (F::BrokerAway, F::BrokerForgets, true),
+            (F::BrokerPaused, F::BrokerAway, true),
+            (F::LedgerCutOff, F::NodeKilled, true),
+            (F::LedgerCutOff, F::NodeCutOff, false),
+            (F::GatewayCutOff, F::GatewayKilled, false),
+            (F::VehicleFrozen, F::VehicleRestarted, false),
             (F::SensorLate, F::SensorBlind, true),
             (F::ClockAhead, F::ClockBehind, true),
             (F::LeasesClockAhead, F::LeasesClockBehind, true),

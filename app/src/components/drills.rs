@@ -12,7 +12,7 @@ use crate::screen::Screen;
 
 const DRILLS_PATH: &str = "/api/v1/drills";
 /// The lengths that the panel offers, in seconds: the shortest shows a fault, the longest outlasts every deadline.
-const LENGTHS_S: [u64; 6] = [10, 30, 60, 120, 300, 600];
+const LENGTHS_S: [u64; 7] = [10, 20, 30, 60, 120, 300, 600];
 /// Ended drills that the panel lists.
 const ENDED_SHOWN: usize = 5;
 
@@ -162,12 +162,14 @@ fn length_select(screen: Screen, form: Form) -> impl IntoView {
         }
         let option = |seconds: u64| {
             view! {
-                <option value=seconds.to_string() selected=move || form.length_s.get() == seconds>
+                <option value=seconds.to_string() selected=move || length_s(form) == seconds>
                     {move || screen.locale.get().span(seconds)}
                 </option>
             }
         };
-        LENGTHS_S.into_iter().map(option).collect_view().into_any()
+        let longest = form.fault.get().longest();
+        let fitting = LENGTHS_S.into_iter().filter(move |it| Millis::seconds(*it) <= longest);
+        fitting.map(option).collect_view().into_any()
     };
     let choose = move |text: String| {
         if let Ok(seconds) = text.parse() {
@@ -180,6 +182,13 @@ fn length_select(screen: Screen, form: Form) -> impl IntoView {
     }
 }
 
+/// What was chosen, or the longest that the panel offers for a fault that cannot stand so long.
+fn length_s(form: Form) -> u64 {
+    let (chosen, longest) = (form.length_s.get(), form.fault.get().longest());
+    let fits = |it: &u64| *it <= chosen && Millis::seconds(*it) <= longest;
+    LENGTHS_S.into_iter().rfind(fits).unwrap_or(chosen)
+}
+
 fn chosen_place(screen: Screen, form: Form) -> Option<DrillPlace> {
     let places = form.fault.get().places(&screen.store.plant.read());
     places.into_iter().nth(form.place.get())
@@ -188,7 +197,7 @@ fn chosen_place(screen: Screen, form: Form) -> Option<DrillPlace> {
 fn start(screen: Screen, form: Form) {
     let fault = form.fault.get_untracked();
     let place = untrack(move || chosen_place(screen, form));
-    let for_ms = fault.lasts().then(|| Millis::seconds(form.length_s.get_untracked()));
+    let for_ms = fault.lasts().then(|| Millis::seconds(untrack(move || length_s(form))));
     let body = place.and_then(|at| serde_json::to_string(&StartDrill { fault, at, for_ms }).ok());
     let Some(body) = body else { return };
     ask(form, "POST", DRILLS_PATH, Some(&body));

@@ -36,6 +36,7 @@ impl Locale {
             DrillFault::RadioInterference => self.pick("同频干扰", "Radio interference"),
             DrillFault::RadioSlow => self.pick("无线变慢", "Radio slow"),
             DrillFault::VehicleRestarted => self.pick("小车重启", "Vehicle restarted"),
+            DrillFault::VehicleFrozen => self.pick("小车停滞", "Vehicle frozen"),
             DrillFault::VehicleSensorLate => self.pick("小车进出判断滞后", "Vehicle sensor late"),
             DrillFault::AnswerLost => self.pick("PLC 应答丢失", "PLC answer lost"),
             DrillFault::ClosesInWrite => self.pick("写入时断开", "Closes in a write"),
@@ -46,11 +47,14 @@ impl Locale {
             DrillFault::NodePaused => self.pick("控制节点停顿", "Control node paused"),
             DrillFault::NodeStopped => self.pick("控制节点正常停机", "Control node stopped"),
             DrillFault::NodeKilled => self.pick("控制节点被杀", "Control node killed"),
-            DrillFault::NodeCutOff => self.pick("控制节点断网", "Control node cut off"),
+            DrillFault::NodeCutOff => self.pick("消息代理对一节点不可达", "Broker out of a node's reach"),
+            DrillFault::LedgerCutOff => self.pick("台账对一节点不可达", "Ledger out of a node's reach"),
             DrillFault::GatewayPaused => self.pick("网关停顿", "Gateway paused"),
             DrillFault::GatewayKilled => self.pick("网关被杀", "Gateway killed"),
+            DrillFault::GatewayCutOff => self.pick("消息代理对网关不可达", "Broker out of a gateway's reach"),
             DrillFault::ClockAhead => self.pick("时钟快一分钟", "Clock a minute ahead"),
             DrillFault::ClockBehind => self.pick("时钟慢一分钟", "Clock a minute behind"),
+            DrillFault::BrokerPaused => self.pick("消息代理停顿", "Broker paused"),
             DrillFault::BrokerAway => self.pick("消息代理离线", "Broker away"),
             DrillFault::BrokerForgets => self.pick("消息代理失忆", "Broker forgets"),
             DrillFault::LedgerAway => self.pick("台账离线", "Ledger away"),
@@ -103,6 +107,10 @@ impl Locale {
             DrillFault::VehicleRestarted => {
                 self.pick("小车控制器立即重启,手中的动作中断。", "The vehicle's controller starts again at once and drops its work in hand.")
             }
+            DrillFault::VehicleFrozen => self.pick(
+                "小车控制器停住,小车原地不动、没有心跳;之后一次收到所有积压。最长 29 秒。",
+                "The vehicle's controller stands still, and the vehicle with it: no heartbeat. Then it takes everything at once. 29 s at most.",
+            ),
             DrillFault::VehicleSensorLate => self.pick(
                 "小车自身的传感器滞后 3 秒才显示已进入或已离开轿厢。",
                 "The vehicle's own sensor shows three seconds late that it is in the car, or out of it.",
@@ -135,12 +143,24 @@ impl Locale {
                 "该节点与消息代理互不可达,台账与租约存储仍可达;其任务交给另一节点。",
                 "The node and the broker do not reach each other; its tasks become the other node's.",
             ),
+            DrillFault::LedgerCutOff => self.pick(
+                "该节点与台账互不可达:不接新单,画面只剩旧数据;其任务交给另一节点。",
+                "The node and the ledger do not reach each other: it takes no orders and shows old data; its tasks become the other node's.",
+            ),
             DrillFault::GatewayPaused => {
                 self.pick("网关回路停住,之后一次处理所有积压。", "The gateway's loop stands still, then does everything at once.")
             }
             DrillFault::GatewayKilled => {
                 self.pick("网关退出,结束时重启;其电梯和小车收不到指令。", "The gateway dies and is started again at the end; its lifts and vehicles get no commands.")
             }
+            DrillFault::GatewayCutOff => self.pick(
+                "网关与消息代理互不可达,仍连着 PLC;其电梯和小车收不到指令,过期的指令不再执行。",
+                "The gateway and the broker do not reach each other; it still reads its PLCs. Commands that come too late are not carried out.",
+            ),
+            DrillFault::BrokerPaused => self.pick(
+                "消息代理停住,消息积压,之后一次到达;停得久则连接断开。",
+                "The broker stands still: messages wait, then come at once. When it is long, connections break.",
+            ),
             DrillFault::BrokerAway => {
                 self.pick("所有消息连接断开,谁也收不到消息。", "Every message connection breaks; nobody hears anybody.")
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kernel::drill::{DRILL_MAX, DRILL_MIN, Drill, DrillEnd, DrillFault, DrillPlace};
+use kernel::drill::{DRILL_MIN, Drill, DrillEnd, DrillFault, DrillPlace};
 use kernel::ids::{DrillId, FloorId, NodeId};
 use kernel::plant::Plant;
 use kernel::time::Millis;
@@ -37,7 +37,7 @@ pub enum DrillRefusal {
         /// Where.
         at: DrillPlace,
     },
-    /// Shorter than [`DRILL_MIN`], longer than [`DRILL_MAX`], missing, or given for what happens at once.
+    /// Shorter than [`DRILL_MIN`], longer than [`DrillFault::longest`], missing, or given for what happens at once.
     #[error("{fault:?} does not last {for_ms:?}")]
     Duration {
         /// What was asked for.
@@ -91,12 +91,12 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Stages {
     nodes: Vec<(NodeId, Stage)>,
-    /// Those that a drill lets stand still.
+    /// Those that a drill lets stand still, or keeps from the ledger.
     still: BTreeSet<NodeId>,
 }
 
 impl Stages {
-    /// The one that is told: the oldest that does not stand still.
+    /// The one that is told: the oldest that can record.
     fn scribe(&self) -> Option<&Stage> {
         self.nodes.iter().find(|(node, _)| !self.still.contains(node)).map(|(_, stage)| stage)
     }
@@ -153,6 +153,7 @@ impl Conductor {
             fault,
             group: fault.group(),
             lasts: fault.lasts(),
+            longest_ms: fault.lasts().then(|| fault.longest()),
             places: fault.places(&self.inner.plant),
         };
         let (mut ended, running): (Vec<_>, Vec<_>) =
@@ -235,7 +236,7 @@ impl Conductor {
             return Err(DrillRefusal::UnknownPlace { fault: asked.fault, at: asked.at.clone() });
         }
         let fits = match asked.for_ms {
-            Some(for_ms) => asked.fault.lasts() && (DRILL_MIN..=DRILL_MAX).contains(&for_ms),
+            Some(for_ms) => asked.fault.lasts() && (DRILL_MIN..=asked.fault.longest()).contains(&for_ms),
             None => !asked.fault.lasts(),
         };
         if fits { Ok(()) } else { Err(DrillRefusal::Duration { fault: asked.fault, for_ms: asked.for_ms }) }
@@ -338,10 +339,14 @@ impl Conductor {
     }
 }
 
-/// Which node the drill lets stand still, so that it records nothing meanwhile.
+/// Which node records nothing while the drill stands: its loop stands still, or it does not reach the ledger.
 fn still(drill: &Drill) -> Option<&NodeId> {
     match &drill.at {
-        DrillPlace::Node(node) if drill.fault == DrillFault::NodePaused => Some(node),
+        DrillPlace::Node(node)
+            if matches!(drill.fault, DrillFault::NodePaused | DrillFault::LedgerCutOff) =>
+        {
+            Some(node)
+        }
         DrillPlace::Site
         | DrillPlace::Lift(_)
         | DrillPlace::Vehicle(_)

@@ -1,35 +1,23 @@
 //! How each fault is done and undone.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use kernel::drill::{Drill, DrillFault as F, DrillPlace};
-use kernel::ids::{DrillId, FloorId, GatewayId, LiftId, NodeId, PointId, VehicleId};
-use kernel::lift::LiftMode;
+use kernel::ids::{DrillId, FloorId, GatewayId, LiftId, NodeId};
 use kernel::plant::Plant;
-use kernel::time::Millis;
-use sim::lift::LiftTrouble;
 use sim::plant::PlantTrouble;
-use sim::vehicle::{RadioEffect, RadioPlace};
 use tokio::sync::mpsc;
 
+use super::broker::DrilledBroker;
 use super::levers::{LedgerHeld, Levers, Program};
 use super::relay::{Relay, RelayFault};
-use crate::messaging::broker;
+use super::trouble;
 use crate::simulate::PlantHand;
 
-/// Frames of a thousand that a thin or disturbed radio loses: the second field report's worst before lift doors.
-const LOSS_PERMILLE: u16 = 300;
-/// How late a slow radio brings a frame: half of the lab's worst.
-const RADIO_SLOW: Millis = Millis(1500);
-/// How much longer a slow PLC scans.
-const SLOW_FACTOR: u8 = 5;
 /// By how much a clock is set.
 const CLOCK_STEP_MS: i64 = 60_000;
-/// How late a late sensor shows.
-const SENSOR_LATE: Millis = Millis::seconds(3);
 
 /// What the demonstration does with its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +50,10 @@ pub struct Hands {
     pub levers: Levers,
     /// In the simulated plant.
     pub plant: PlantHand,
-    /// Before the broker.
-    pub broker: Relay,
-    /// Between each control node and the broker.
-    pub nodes: BTreeMap<NodeId, Relay>,
+    /// The broker.
+    pub broker: DrilledBroker,
+    /// Between the broker and each program.
+    pub lines: BTreeMap<Program, Relay>,
     /// Before each PLC.
     pub plcs: BTreeMap<LiftId, Relay>,
     /// The ledger's file.
@@ -94,7 +82,7 @@ impl Hands {
         if let (F::StrayCall, DrillPlace::Lift(lift)) = (drill.fault, &drill.at) {
             return self.stray_call(drill, site, lift, car_at).await.map(|()| Standing::Plain);
         }
-        let trouble = self.trouble(drill, site, drill.for_ms.unwrap_or_default(), car_at);
+        let trouble = trouble::of(drill, site, drill.for_ms.unwrap_or_default(), car_at);
         match trouble {
             Some(trouble) => self.let_go_wrong(trouble).await?,
             None => self.switch(drill, true).await?,
@@ -107,7 +95,7 @@ impl Hands {
         match standing {
             Standing::Ledger(held) => drop(held),
             Standing::Plain if drill.for_ms.is_none() => {}
-            Standing::Plain => match mended(drill, site) {
+            Standing::Plain => match trouble::mended(drill, site) {
                 Some(trouble) => self.let_go_wrong(trouble).await?,
                 None => self.switch(drill, false).await?,
             },
@@ -122,7 +110,7 @@ impl Hands {
         lift: &LiftId,
         car_at: Option<&FloorId>,
     ) -> anyhow::Result<()> {
-        let idx = usize::from(farthest_stop(site, lift, car_at)).saturating_sub(1);
+        let idx = usize::from(trouble::farthest_stop(site, lift, car_at)).saturating_sub(1);
         let stop = site.lifts.get(lift).and_then(|it| it.stops.get(idx));
         let floor = stop.with_context(|| format!("lift {lift} has no stop"))?.floor.clone();
         self.order(ProgramOrder::StrayCall { lift: lift.clone(), floor, drill: drill.id.clone() }).await
@@ -131,39 +119,6 @@ impl Hands {
     async fn let_go_wrong(&self, trouble: PlantTrouble) -> anyhow::Result<()> {
         anyhow::ensure!(self.plant.trouble(trouble).await, "the simulated plant has stopped");
         Ok(())
-    }
-
-    /// The trouble of the plant that a fault is, if it is one.
-    fn trouble(
-        &self,
-        drill: &Drill,
-        site: &Plant,
-        for_ms: Millis,
-        car_at: Option<&FloorId>,
-    ) -> Option<PlantTrouble> {
-        match &drill.at {
-            DrillPlace::Vehicle(vehicle) if drill.fault == F::VehicleRestarted => {
-                Some(PlantTrouble::VehicleRestarted { vehicle: vehicle.clone() })
-            }
-            DrillPlace::Vehicle(vehicle) if drill.fault == F::VehicleSensorLate => {
-                Some(vehicle_sensor_late(vehicle, for_ms))
-            }
-            DrillPlace::Lift(lift) if radio_effect(drill.fault).is_none() => {
-                let stop = farthest_stop(site, lift, car_at);
-                let trouble = lift_trouble(drill.fault, for_ms, stop)?;
-                Some(PlantTrouble::Lift { lift: lift.clone(), trouble })
-            }
-            place @ (DrillPlace::Site
-            | DrillPlace::Lift(_)
-            | DrillPlace::Vehicle(_)
-            | DrillPlace::Floor(_)
-            | DrillPlace::Gateway(_)
-            | DrillPlace::Node(_)
-            | DrillPlace::Road(_)) => {
-                let (place, effect) = (radio_place(place, site)?, radio_effect(drill.fault)?);
-                Some(PlantTrouble::Radio { place, effect, for_ms })
-            }
-        }
     }
 
     /// Turns a lever on or off.
@@ -180,14 +135,9 @@ impl Hands {
                 self.levers.pauses.set(Program::Node(node.clone()), on);
             }
             (F::BrokerAway, _) => self.broker.set(if on { RelayFault::Down } else { RelayFault::Sound }),
-            (F::BrokerForgets, _) if on => self.broker.set(RelayFault::Down),
-            (F::BrokerForgets, _) => {
-                // The embedded broker cannot be told to forget: another takes its place, and the old one stays without a
-                // connection until the process ends. A demonstration has as many as somebody lets forget.
-                let fresh = broker::start(SocketAddr::from(([127, 0, 0, 1], 0))).await;
-                self.broker.lead_to(fresh.context("a fresh broker")?.address());
-                self.broker.set(RelayFault::Sound);
-            }
+            (F::BrokerPaused, _) => self.broker.set(if on { RelayFault::Held } else { RelayFault::Sound }),
+            (F::BrokerForgets, _) if on => self.broker.go_to_forget()?,
+            (F::BrokerForgets, _) => self.broker.come_back_empty().await?,
             (F::LeasesStopped, _) => self.levers.leases.set_stopped(on),
             (F::LeasesPartitioned, DrillPlace::Node(node)) => self.levers.leases.cut_off(node, on),
             (F::LeasesEmptied, _) => self.levers.leases.forget(),
@@ -210,10 +160,9 @@ impl Hands {
                 let order = if on { ends } else { ProgramOrder::RaiseNode };
                 self.order(order(node.clone())).await?;
             }
-            (F::NodeCutOff, DrillPlace::Node(node)) => {
-                let relay = self.nodes.get(node).with_context(|| format!("node {node} has no relay"))?;
-                relay.set(if on { RelayFault::Down } else { RelayFault::Sound });
-            }
+            (F::NodeCutOff, DrillPlace::Node(node)) => self.cut_off(&Program::Node(node.clone()), on)?,
+            (F::GatewayCutOff, DrillPlace::Gateway(id)) => self.cut_off(&Program::Gateway(id.clone()), on)?,
+            (F::LedgerCutOff, DrillPlace::Node(node)) => self.levers.ledger.cut_off(node, on),
             (F::GatewayPaused, DrillPlace::Gateway(gateway)) => {
                 self.levers.pauses.set(Program::Gateway(gateway.clone()), on);
             }
@@ -226,111 +175,15 @@ impl Hands {
         Ok(())
     }
 
+    /// From the broker.
+    fn cut_off(&self, program: &Program, is_cut_off: bool) -> anyhow::Result<()> {
+        let line = self.lines.get(program).with_context(|| format!("{program:?} has no relay"))?;
+        line.set(if is_cut_off { RelayFault::Down } else { RelayFault::Sound });
+        Ok(())
+    }
+
     async fn order(&self, order: ProgramOrder) -> anyhow::Result<()> {
         self.programs.send(order).await.ok().context("the demonstration is stopping")
-    }
-}
-
-/// What undoes a trouble of the plant before its time, if the fault is one.
-fn mended(drill: &Drill, site: &Plant) -> Option<PlantTrouble> {
-    if let Some(effect) = radio_effect(drill.fault) {
-        return Some(PlantTrouble::RadioMended { place: radio_place(&drill.at, site)?, effect });
-    }
-    // The same trouble for no time at all takes the place of the one that stands.
-    match &drill.at {
-        DrillPlace::Vehicle(vehicle) if drill.fault == F::VehicleSensorLate => {
-            Some(vehicle_sensor_late(vehicle, Millis(0)))
-        }
-        DrillPlace::Lift(lift) => {
-            let trouble = lift_trouble(drill.fault, Millis(0), 1)?;
-            Some(PlantTrouble::Lift { lift: lift.clone(), trouble })
-        }
-        DrillPlace::Site
-        | DrillPlace::Vehicle(_)
-        | DrillPlace::Floor(_)
-        | DrillPlace::Gateway(_)
-        | DrillPlace::Node(_)
-        | DrillPlace::Road(_) => None,
-    }
-}
-
-fn vehicle_sensor_late(vehicle: &VehicleId, for_ms: Millis) -> PlantTrouble {
-    PlantTrouble::VehicleSensorLate { vehicle: vehicle.clone(), by_ms: SENSOR_LATE, for_ms }
-}
-
-fn lift_trouble(fault: F, for_ms: Millis, stop: u16) -> Option<LiftTrouble> {
-    let mode = |mode| LiftTrouble::Mode { mode, for_ms };
-    match fault {
-        F::DoorStuck => Some(LiftTrouble::DoorStuck { for_ms }),
-        F::SillBlocked => Some(LiftTrouble::SillBlocked { for_ms }),
-        F::PlcFrozen => Some(LiftTrouble::Frozen { for_ms }),
-        F::PlcSlow => Some(LiftTrouble::Slow { factor: SLOW_FACTOR, for_ms }),
-        F::SensorLate => Some(LiftTrouble::SensorLate { by_ms: SENSOR_LATE, for_ms }),
-        F::SensorBlind => Some(LiftTrouble::SensorBlind { for_ms }),
-        F::PeopleMode => Some(mode(LiftMode::Human)),
-        F::MaintenanceMode => Some(mode(LiftMode::Maintenance)),
-        F::FireMode => Some(mode(LiftMode::Fire)),
-        F::EmergencyMode => Some(mode(LiftMode::Emergency)),
-        F::PlcRebooted => Some(LiftTrouble::Rebooted),
-        F::CarCalled => Some(LiftTrouble::CalledByPeople { stop }),
-        F::StrayCall
-        | F::RadioCut
-        | F::RadioThin
-        | F::RadioInterference
-        | F::RadioSlow
-        | F::VehicleRestarted
-        | F::VehicleSensorLate
-        | F::AnswerLost
-        | F::ClosesInWrite
-        | F::PlcLinkDown
-        | F::MessagesDropped
-        | F::MessagesDoubled
-        | F::MessagesDelayed
-        | F::NodePaused
-        | F::NodeStopped
-        | F::NodeKilled
-        | F::NodeCutOff
-        | F::GatewayPaused
-        | F::GatewayKilled
-        | F::ClockAhead
-        | F::ClockBehind
-        | F::BrokerAway
-        | F::BrokerForgets
-        | F::LedgerAway
-        | F::LeasesStopped
-        | F::LeasesPartitioned
-        | F::LeasesEmptied
-        | F::LeasesOldCopy
-        | F::LeasesClockAhead
-        | F::LeasesClockBehind => None,
-    }
-}
-
-fn radio_effect(fault: F) -> Option<RadioEffect> {
-    if fault == F::RadioCut {
-        Some(RadioEffect::Cut)
-    } else if fault == F::RadioThin {
-        Some(RadioEffect::Thin { loss_permille: LOSS_PERMILLE })
-    } else if fault == F::RadioInterference {
-        Some(RadioEffect::Interference { loss_permille: LOSS_PERMILLE })
-    } else if fault == F::RadioSlow {
-        Some(RadioEffect::Slow { by_ms: RADIO_SLOW })
-    } else {
-        None
-    }
-}
-
-fn radio_place(place: &DrillPlace, site: &Plant) -> Option<RadioPlace> {
-    match place {
-        DrillPlace::Site => Some(RadioPlace::Everywhere),
-        DrillPlace::Floor(floor) => Some(RadioPlace::Floor(floor.clone())),
-        DrillPlace::Vehicle(vehicle) => Some(RadioPlace::Vehicle(vehicle.clone())),
-        DrillPlace::Lift(lift) => {
-            let stops = &site.lifts.get(lift)?.stops;
-            let points = stops.iter().flat_map(|it| it.waiting.iter().chain([&it.landing]).cloned());
-            Some(RadioPlace::Points(points.collect::<Vec<PointId>>()))
-        }
-        DrillPlace::Gateway(_) | DrillPlace::Node(_) | DrillPlace::Road(_) => None,
     }
 }
 
@@ -353,23 +206,15 @@ fn relay_fault(fault: F) -> RelayFault {
     }
 }
 
-/// The stop farthest from the car, from 1 at the lowest; the lowest when nobody knows where the car is.
-fn farthest_stop(site: &Plant, lift: &LiftId, car_at: Option<&FloorId>) -> u16 {
-    let stops = site.lifts.get(lift).map(|it| it.stops.as_slice()).unwrap_or_default();
-    let at = car_at.and_then(|floor| stops.iter().position(|it| it.floor == *floor));
-    match at {
-        Some(idx) if 2 * idx < stops.len() => u16::try_from(stops.len()).unwrap_or(1),
-        Some(_) | None => 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use kernel::time::Millis;
+
     use super::*;
     use crate::site;
 
     fn drill(fault: F, at: DrillPlace) -> Drill {
-        let for_ms = fault.lasts().then_some(Millis::seconds(30));
+        let for_ms = fault.lasts().then_some(Millis::seconds(20));
         Drill { id: DrillId::try_new("D-1").unwrap(), fault, at, for_ms }
     }
 
@@ -394,18 +239,20 @@ mod tests {
         for lift in site.lifts.keys() {
             plcs.insert(lift.clone(), relay().await.unwrap());
         }
-        let mut nodes = BTreeMap::new();
-        for node in kernel::drill::node_names() {
-            nodes.insert(node, relay().await.unwrap());
+        let mut lines = BTreeMap::new();
+        let gateways = site.gateways.iter().cloned().map(Program::Gateway);
+        for program in kernel::drill::node_names().map(Program::Node).chain(gateways) {
+            lines.insert(program, relay().await.unwrap());
         }
+        let broker = crate::messaging::broker::start(([127, 0, 0, 1], 0).into()).await.unwrap();
         let ledger = folder.path().join("hoistway.db");
         crate::store::open(&ledger).await.unwrap().close().await;
         let (programs, mut orders) = mpsc::channel(256);
         let hands = Hands {
             levers: Levers::default(),
             plant: running.hand(),
-            broker: relay().await.unwrap(),
-            nodes,
+            broker: DrilledBroker::new(relay().await.unwrap(), broker),
+            lines,
             plcs,
             ledger,
             programs,
@@ -428,16 +275,5 @@ mod tests {
         let n_nodes = kernel::drill::node_names().count();
         assert_eq!(killed.len(), 4 * n_nodes + 2 * site.gateways.len() + site.lifts.len(), "{killed:?}");
         stop.cancel();
-    }
-
-    #[test]
-    fn people_call_the_car_to_where_it_is_not() {
-        let site = site::parse(site::DEMO, "demo").unwrap().plant;
-        let (lift, model) = site.lifts.iter().find(|(_, it)| it.stops.len() == 3).unwrap();
-        let rows = [(None, 1), (Some(0), 3), (Some(1), 3), (Some(2), 1)];
-        for (at, expected) in rows {
-            let floor = at.map(|idx: usize| &model.stops[idx].floor);
-            assert_eq!(farthest_stop(&site, lift, floor), expected, "{at:?}");
-        }
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::roads::Roads;
 use crate::clock::Clock;
+use crate::journal::Journal;
 use crate::lease::LeaseStore;
 use crate::store;
 
@@ -24,6 +25,8 @@ pub struct Levers {
     pub clocks: Clocks,
     /// How the lease store fails.
     pub leases: LeaseLever,
+    /// Which nodes do not reach the ledger.
+    pub ledger: LedgerLines,
 }
 
 /// A program that has a lever of its own.
@@ -142,6 +145,26 @@ impl LeaseLever {
 
     fn state(&self) -> MutexGuard<'_, LeaseState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The lines of nodes to the ledger. A node keeps its line when it starts again.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerLines {
+    cut: Arc<Mutex<BTreeMap<NodeId, watch::Sender<bool>>>>,
+}
+
+impl LedgerLines {
+    /// The ledger as a node reaches it.
+    pub fn of(&self, node: &NodeId, journal: &Journal) -> Journal {
+        let mut lines = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        journal.on_line(lines.entry(node.clone()).or_default().subscribe())
+    }
+
+    /// A node does not reach the ledger from now on, or reaches it again.
+    pub fn cut_off(&self, node: &NodeId, is_cut_off: bool) {
+        let mut lines = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.entry(node.clone()).or_default().send_replace(is_cut_off);
     }
 }
 

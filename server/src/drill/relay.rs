@@ -1,11 +1,11 @@
-//! A relay on loopback before a PLC or before the broker: connections that break as real ones do.
+//! A relay on loopback before a PLC or before the broker: connections that break, or stand still, as real ones do.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,9 @@ const FRAME_LENGTH_MAX: usize = 260;
 /// The function that a gateway writes with.
 const WRITE_REGISTERS: u8 = 0x10;
 
+/// Bytes that are on their way through it at once, in each direction.
+const CARRIED_MAX: usize = 8192;
+
 /// What a relay does to its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RelayFault {
@@ -25,6 +28,8 @@ pub enum RelayFault {
     Sound,
     /// It breaks them all and holds none.
     Down,
+    /// Nothing passes, and nothing is lost: what is sent waits. It is for bytes only.
+    Held,
     /// The other side acts, and its answer to a write is lost.
     AnswerLost,
     /// The other side takes a write, and the connection closes without an answer.
@@ -130,7 +135,12 @@ async fn relay(
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
     match carries {
-        Carries::Bytes => tokio::io::copy_bidirectional(&mut near, &mut far).await.map(|_| ()),
+        Carries::Bytes => {
+            let ((from_near, to_near), (from_far, to_far)) = (near.split(), far.split());
+            let there = pass(from_near, to_far, fault.clone());
+            let back = pass(from_far, to_near, fault);
+            tokio::try_join!(there, back).map(|_| ())
+        }
         Carries::Modbus => loop {
             let asked = frame(&mut near).await?;
             far.write_all(&asked).await?;
@@ -140,9 +150,29 @@ async fn relay(
             match (now, is_write) {
                 (RelayFault::AnswerLost, true) => {}
                 (RelayFault::ClosesInWrite, true) => return Ok(()),
-                (RelayFault::Sound | RelayFault::Down, _) | (_, false) => near.write_all(&answer).await?,
+                (RelayFault::Sound | RelayFault::Down | RelayFault::Held, _) | (_, false) => {
+                    near.write_all(&answer).await?
+                }
             }
         },
+    }
+}
+
+/// Passes on what comes until it ends, and its end, too.
+async fn pass(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut fault: watch::Receiver<RelayFault>,
+) -> io::Result<()> {
+    let mut bytes = vec![0; CARRIED_MAX];
+    loop {
+        let n_read = from.read(&mut bytes).await?;
+        // Also when nobody steers the relay any more.
+        _ = fault.wait_for(|it| *it != RelayFault::Held).await;
+        match bytes.get(..n_read) {
+            None | Some([]) => return to.shutdown().await,
+            Some(read) => to.write_all(read).await?,
+        }
     }
 }
 
@@ -213,6 +243,26 @@ mod tests {
         relay.set(RelayFault::ClosesInWrite);
         assert!(tokio::time::timeout(PATIENCE, ask(&mut stream, &WRITE)).await.unwrap().is_err());
         assert_eq!(*hears.borrow(), 5, "the PLC took it");
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_while_it_is_held_waits_and_then_comes() {
+        let (heard, hears) = watch::channel(0);
+        let relay = Relay::start(echo(heard).await, Carries::Bytes, CancellationToken::new()).await.unwrap();
+        let mut old = TcpStream::connect(relay.address()).await.unwrap();
+        assert_eq!(ask(&mut old, &READ).await.unwrap(), READ);
+        relay.set(RelayFault::Held);
+        let mut new = TcpStream::connect(relay.address()).await.unwrap();
+        for stream in [&mut old, &mut new] {
+            stream.write_all(&WRITE).await.unwrap();
+        }
+        let early = tokio::time::timeout(Duration::from_millis(200), frame(&mut old)).await;
+        assert!(early.is_err(), "{early:?}");
+        assert_eq!(*hears.borrow(), 1);
+        relay.set(RelayFault::Sound);
+        for stream in [&mut old, &mut new] {
+            assert_eq!(tokio::time::timeout(PATIENCE, frame(stream)).await.unwrap().unwrap(), WRITE);
+        }
     }
 
     #[tokio::test]

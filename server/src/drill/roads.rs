@@ -115,6 +115,11 @@ impl Roads {
         Fate::of(fault, &mut self.dice.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Of a question that is lost or whose answer is.
+    fn answer_is_lost(&self) -> bool {
+        self.dice.lock().unwrap_or_else(PoisonError::into_inner).within(0..=1) == 0
+    }
+
     /// Waits as long as the road lets a proposal to the ledger be late.
     pub async fn wait_before_ledger(&self) {
         match self.fate_on(DrillRoad::Ledger) {
@@ -123,7 +128,8 @@ impl Roads {
         }
     }
 
-    /// Asks the lease store on its road: at once, late, twice or never. Who has no answer in time does not wait for it.
+    /// Asks the lease store on its road: at once, late, twice or never. What is lost may as well be the answer. Who has
+    /// none in time does not wait for it.
     ///
     /// # Errors
     /// What the store answers, or that it gave no answer.
@@ -146,6 +152,7 @@ impl Roads {
                 return question().await;
             }
             Fate::Late => asked_after(LATE_BY, question()),
+            Fate::Lost if self.answer_is_lost() => asked_after(Duration::ZERO, question()),
             Fate::Lost => {}
         }
         tokio::time::sleep(Duration::from_millis(ANSWER_MAX.0)).await;
@@ -299,9 +306,17 @@ mod tests {
     async fn half_of_the_questions_to_the_lease_store_suffer() {
         let mut dice = Rng::new(1, "roads");
         let n_spared = (0..100).filter(|_| dice.within(0..=1) != 0).count();
+        let mut dice = Rng::new(1, "roads");
+        let (mut n_taken, mut n_answered) = (0, 0);
+        for _ in 0..100 {
+            let is_hit = dice.within(0..=1) == 0;
+            n_answered += usize::from(!is_hit);
+            n_taken += usize::from(!is_hit || dice.within(0..=1) == 0);
+        }
+        assert!(n_answered < n_taken && n_taken < 100, "some questions are lost, and some answers");
         let rows = [
             (None, (100, 100)),
-            (Some(DrillFault::MessagesDropped), (n_spared, n_spared)),
+            (Some(DrillFault::MessagesDropped), (n_taken, n_answered)),
             (Some(DrillFault::MessagesDoubled), (200 - n_spared, 100)),
             (Some(DrillFault::MessagesDelayed), (100, n_spared)),
         ];

@@ -46,17 +46,19 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// Why the ledger is away for who is behind a line that is cut.
+    pub(super) const LINE_CUT: &str = "the line is cut";
+
     /// Why the ledger is away; none while it is there. It takes nothing while it is away, so nothing needs to be
     /// proposed.
     pub fn away(&self) -> Option<&str> {
         self.failures().next().map(|it| it.reason.as_str())
     }
 
-    /// Of a ledger that is away.
-    #[cfg(test)]
+    /// Of a ledger to which the line is cut.
     pub(crate) fn lost() -> Self {
         let mut reach = Self::default();
-        reach.failed(Side::Writes, "the line is cut".to_owned());
+        reach.failed(Side::Writes, Self::LINE_CUT.to_owned());
         reach
     }
 

@@ -176,6 +176,10 @@ pub async fn start(options: Options, stop: CancellationToken) -> anyhow::Result<
     let drills = options.drills.clone();
     let runs = if drills.is_some() { Runs::Drill } else { Runs::Ordinary };
     let (journal, opened) = open_ledger(&options.ledger, runs).await?;
+    let journal = match &drills {
+        Some(drills) => drills.hands().levers.ledger.of(&options.node, &journal),
+        None => journal,
+    };
     // What this node still has to send after a restart is decided anew from the ledger: an outbox that outlived it
     // would send commands whose ground has gone.
     let road = link_options(&options.plant.site, &options.node, &options.broker);

@@ -95,7 +95,7 @@ async fn play(
     let mut at = HostPort { host: broker.address().ip().to_string(), port: broker.address().port() };
     let (mut rig, mut orders) = (None, mpsc::channel(1).1);
     if args.drills {
-        let (built, receiver) = Rig::build(broker.address(), &plant).await?;
+        let (built, receiver) = Rig::build(&broker, &site.plant, &plant).await?;
         (at, orders) = (built.broker(), receiver);
         rig = Some(built);
     }

@@ -146,6 +146,11 @@ async fn what_does_not_fit_is_refused_with_field_and_neighbors() {
         (stuck(l1.clone(), json!(999)), "drill_duration", "1000 to 600000"),
         (stuck(l1.clone(), json!(600_001)), "drill_duration", "1000 to 600000"),
         (stuck(l1.clone(), Value::Null), "drill_duration", "is missing"),
+        (
+            json!({"fault": "vehicleFrozen", "at": {"vehicle": "V01"}, "forMs": 29_001}),
+            "drill_duration",
+            "to 29000",
+        ),
         (json!({"fault": "plcRebooted", "at": l1, "forMs": 1000}), "drill_duration", "happens at once"),
         (json!({"fault": "radioCut", "at": {"vehicle": "V99"}, "forMs": 1000}), "unknown_drill_place", "V12"),
     ];
@@ -285,6 +290,43 @@ async fn nodes_stop_and_are_cut_off_and_a_gateway_stands_still() {
     demo.until("/readyz", |it| it["degraded"].to_string().contains("gateway:G1")).await;
     assert_eq!(demo.ask(Method::DELETE, &paused, None).await.status(), 200);
     demo.until("/readyz", |it| it["degraded"] == json!([])).await;
+
+    let cut = demo.begin(json!({"fault": "gatewayCutOff", "at": {"gateway": "G1"}, "forMs": 600_000})).await;
+    demo.until("/readyz", |it| it["degraded"].to_string().contains("gateway:G1")).await;
+    assert_eq!(demo.ask(Method::DELETE, &cut, None).await.status(), 200);
+    demo.until("/readyz", |it| it["degraded"] == json!([])).await;
+    demo.end().await;
+}
+
+/// Node A would record the drill; while it does not reach the ledger node B does.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_node_alone_loses_the_ledger_and_the_other_records_it() {
+    let demo = Demo::start(true).await;
+    let cut = demo.begin(json!({"fault": "ledgerCutOff", "at": {"node": "A"}, "forMs": 600_000})).await;
+    demo.until("/readyz", |it| it["degraded"].to_string().contains("ledger")).await;
+    let other = demo.begin(json!({"fault": "plcRebooted", "at": {"lift": "L1"}})).await;
+    let killed = json!({"fault": "nodeKilled", "at": {"node": "A"}, "forMs": 1000});
+    assert_eq!(demo.ask(Method::POST, "/api/v1/drills", Some(&killed)).await.status(), 409);
+    demo.until(&other, |it| it["end"] == "ranOut").await;
+    assert_eq!(demo.ask(Method::DELETE, &cut, None).await.status(), 200);
+    demo.until("/readyz", |it| it["degraded"] == json!([])).await;
+    let folder = demo.end().await;
+    assert_eq!(drills_recorded(folder.path()).await, (2, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vehicle_and_the_broker_stand_still_and_go_on() {
+    let demo = Demo::start(true).await;
+    let frozen = json!({"fault": "vehicleFrozen", "at": {"vehicle": "V01"}, "forMs": 29_000});
+    let frozen = demo.begin(frozen).await;
+    demo.until("/api/v1/vehicles/V01", |it| it["hearing"] == "silent").await;
+    assert_eq!(demo.ask(Method::DELETE, &frozen, None).await.status(), 200);
+    demo.until("/api/v1/vehicles/V01", |it| it["hearing"] == "heard").await;
+
+    let paused = demo.begin(json!({"fault": "brokerPaused", "forMs": 15_000})).await;
+    demo.until("/api/v1/vehicles/V02", |it| it["hearing"] == "silent").await;
+    assert_eq!(demo.ask(Method::DELETE, &paused, None).await.status(), 200);
+    demo.until("/api/v1/vehicles/V02", |it| it["hearing"] == "heard").await;
     demo.end().await;
 }
 

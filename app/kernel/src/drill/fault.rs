@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DrillGroup, DrillPlace, DrillRoad, node_names};
+use super::{DRILL_MAX, DrillGroup, DrillPlace, DrillRoad, VEHICLE_FROZEN_MAX, node_names};
 use crate::plant::Plant;
+use crate::time::Millis;
 
 /// What is injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,6 +47,8 @@ pub enum DrillFault {
     RadioSlow,
     /// The vehicle's controller starts again. At once.
     VehicleRestarted,
+    /// The vehicle's controller stands still, and the vehicle with it; then it takes everything at once.
+    VehicleFrozen,
     /// The vehicle's car sensor shows three seconds late that it is in the car, or out of it.
     VehicleSensorLate,
     /// The PLC acts, and its answer to a write is lost.
@@ -68,14 +71,20 @@ pub enum DrillFault {
     NodeKilled,
     /// The control node and the broker do not reach each other; the ledger and the lease store are reached.
     NodeCutOff,
+    /// The control node and the ledger do not reach each other; the broker and the lease store are reached.
+    LedgerCutOff,
     /// The gateway's loop stands still; then it does everything at once.
     GatewayPaused,
     /// The gateway dies without a farewell and is started again at the end.
     GatewayKilled,
+    /// The gateway and the broker do not reach each other; its PLCs are reached.
+    GatewayCutOff,
     /// The wall clock of the program is set a minute ahead, and back at the end.
     ClockAhead,
     /// The wall clock of the program is set a minute back, and ahead at the end.
     ClockBehind,
+    /// The broker stands still: what is sent over it waits, and then comes at once.
+    BrokerPaused,
     /// The broker breaks every connection and takes none.
     BrokerAway,
     /// The broker breaks every connection and takes none; it comes back without the sessions and messages that it kept.
@@ -98,7 +107,7 @@ pub enum DrillFault {
 
 impl DrillFault {
     /// All of them, in the order of their groups.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 46] = [
         Self::DoorStuck,
         Self::SillBlocked,
         Self::PlcFrozen,
@@ -117,6 +126,7 @@ impl DrillFault {
         Self::RadioInterference,
         Self::RadioSlow,
         Self::VehicleRestarted,
+        Self::VehicleFrozen,
         Self::VehicleSensorLate,
         Self::AnswerLost,
         Self::ClosesInWrite,
@@ -128,10 +138,13 @@ impl DrillFault {
         Self::NodeStopped,
         Self::NodeKilled,
         Self::NodeCutOff,
+        Self::LedgerCutOff,
         Self::GatewayPaused,
         Self::GatewayKilled,
+        Self::GatewayCutOff,
         Self::ClockAhead,
         Self::ClockBehind,
+        Self::BrokerPaused,
         Self::BrokerAway,
         Self::BrokerForgets,
         Self::LedgerAway,
@@ -160,17 +173,20 @@ impl DrillFault {
             | Self::CarCalled
             | Self::StrayCall => DrillGroup::Lift,
             Self::RadioCut | Self::RadioThin | Self::RadioInterference | Self::RadioSlow => DrillGroup::Radio,
-            Self::VehicleRestarted | Self::VehicleSensorLate => DrillGroup::Vehicle,
+            Self::VehicleRestarted | Self::VehicleFrozen | Self::VehicleSensorLate => DrillGroup::Vehicle,
             Self::AnswerLost | Self::ClosesInWrite | Self::PlcLinkDown => DrillGroup::PlcLink,
             Self::MessagesDropped | Self::MessagesDoubled | Self::MessagesDelayed => DrillGroup::Roads,
             Self::NodePaused
             | Self::NodeStopped
             | Self::NodeKilled
             | Self::NodeCutOff
+            | Self::LedgerCutOff
             | Self::GatewayPaused
             | Self::GatewayKilled
+            | Self::GatewayCutOff
             | Self::ClockAhead
             | Self::ClockBehind
+            | Self::BrokerPaused
             | Self::BrokerAway
             | Self::BrokerForgets
             | Self::LedgerAway
@@ -196,15 +212,22 @@ impl DrillFault {
         )
     }
 
+    /// How long it stands at most.
+    pub fn longest(self) -> Millis {
+        if self == Self::VehicleFrozen { VEHICLE_FROZEN_MAX } else { DRILL_MAX }
+    }
+
     /// Both turn the same switch, so that they cannot stand at one place at once.
     pub fn excludes(self, other: Self) -> bool {
         let is_mode: fn(Self) -> bool = |it| {
             matches!(it, Self::PeopleMode | Self::MaintenanceMode | Self::FireMode | Self::EmergencyMode)
         };
-        let stops_node = |it| matches!(it, Self::NodePaused | Self::NodeStopped | Self::NodeKilled);
+        // One that starts asks the ledger for its turn, and one that does not reach it records as little as one that stands.
+        let stops_node =
+            |it| matches!(it, Self::NodePaused | Self::NodeStopped | Self::NodeKilled | Self::LedgerCutOff);
         let stops_gateway = |it| matches!(it, Self::GatewayPaused | Self::GatewayKilled);
         let is_sensor = |it| matches!(it, Self::SensorLate | Self::SensorBlind);
-        let is_broker = |it| matches!(it, Self::BrokerAway | Self::BrokerForgets);
+        let is_broker = |it| matches!(it, Self::BrokerPaused | Self::BrokerAway | Self::BrokerForgets);
         let sets_leases_clock = |it| matches!(it, Self::LeasesClockAhead | Self::LeasesClockBehind);
         let one_at_a_time = matches!(self.group(), DrillGroup::PlcLink | DrillGroup::Roads);
         let alike = [
@@ -258,12 +281,14 @@ impl DrillFault {
                     | Self::NodeStopped
                     | Self::NodeKilled
                     | Self::NodeCutOff
+                    | Self::LedgerCutOff
                     | Self::LeasesPartitioned
             )
     }
 
     fn is_of_a_gateway(self) -> bool {
-        self.is_of_a_clock() || matches!(self, Self::GatewayPaused | Self::GatewayKilled)
+        self.is_of_a_clock()
+            || matches!(self, Self::GatewayPaused | Self::GatewayKilled | Self::GatewayCutOff)
     }
 
     fn is_of_a_clock(self) -> bool {

@@ -17,7 +17,7 @@ pub struct StartDrill {
     /// Where. The whole site when it is left away.
     #[serde(default = "StartDrill::default_place")]
     pub at: DrillPlace,
-    /// For how long: 1,000 to 600,000. Left away for what happens at once.
+    /// For how long: 1,000 to 600,000, or to what is the longest of the fault. Left away for what happens at once.
     #[serde(default)]
     pub for_ms: Option<Millis>,
 }
@@ -61,6 +61,8 @@ pub struct DrillOffer {
     pub group: DrillGroup,
     /// It stands for a time, and `forMs` says for how long.
     pub lasts: bool,
+    /// For how long at most; none for what happens at once.
+    pub longest_ms: Option<Millis>,
     /// Where.
     pub places: Vec<DrillPlace>,
 }

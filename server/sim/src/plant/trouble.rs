@@ -34,6 +34,11 @@ pub enum PlantTrouble {
         /// What it was.
         effect: RadioEffect,
     },
+    /// A vehicle's controller that stands still goes on, before its time.
+    VehicleGoesOn {
+        /// Which.
+        vehicle: VehicleId,
+    },
     /// A vehicle's controller starts again.
     VehicleRestarted {
         /// Which.
@@ -75,6 +80,9 @@ impl SimPlant {
                 for idx in 0..self.vehicles.len() {
                     self.touch(idx, now, |model| model.mend_radio(place, *effect, now));
                 }
+            }
+            PlantTrouble::VehicleGoesOn { vehicle } => {
+                self.with_vehicle(vehicle, now, |model| model.go_on(now));
             }
             PlantTrouble::VehicleRestarted { vehicle } => {
                 self.with_vehicle(vehicle, now, |model| model.restart(now));

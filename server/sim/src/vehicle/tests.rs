@@ -469,3 +469,18 @@ fn a_frozen_controller_does_nothing_and_goes_on_where_it_was_with_a_closed_link(
     bench.run(Millis(100));
     assert_eq!(bench.progress(), [Progress::Done], "later by what it stood still");
 }
+
+#[test]
+fn a_frozen_controller_goes_on_before_its_time_when_it_is_told() {
+    let mut bench = Bench::open();
+    bench.model.freeze(bench.now + Millis::seconds(20), bench.now);
+    bench.run_with(Millis(1000), false);
+    assert!(bench.model.stands_still_until().is_some());
+    bench.model.go_on(bench.now);
+    bench.seen.clear();
+    bench.run_with(Millis(100), false);
+    assert_eq!(bench.model.stands_still_until(), None);
+    assert!(!bench.seen.is_empty(), "it says that it is there");
+    bench.model.go_on(bench.now);
+    assert_eq!(bench.model.stands_still_until(), None, "nothing stands still");
+}

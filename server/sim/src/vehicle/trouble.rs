@@ -132,6 +132,13 @@ impl VehicleModel {
         self.tune_radio(now);
     }
 
+    /// A controller that stands still goes on before its time.
+    pub fn go_on(&mut self, now: Mono) {
+        if let Some((_, until)) = &mut self.frozen {
+            *until = (*until).min(now);
+        }
+    }
+
     /// What a frame to or from it meets where it is.
     pub fn radio_road(&self) -> RadioRoad {
         let loss_permille = match self.cover() {

@@ -8,14 +8,18 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use kernel::drill::node_names;
 use kernel::ids::{DrillId, FloorId, GatewayId, LiftId, NodeId};
+use kernel::plant::Plant;
 use sqlx::SqlitePool;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::DataDir;
+use crate::drill::broker::DrilledBroker;
+use crate::drill::levers::Program;
 use crate::drill::relay::{Carries, Relay};
 use crate::drill::stray::Stray;
 use crate::drill::{Conductor, Hands, Levers, ProgramOrder};
+use crate::messaging::broker;
 use crate::roles::{control, gateway};
 use crate::shell;
 use crate::simulate;
@@ -27,29 +31,32 @@ const ORDERS_MAX: usize = 32;
 /// What a drill run has before any program starts: nothing in it is built for an ordinary run.
 pub(super) struct Rig {
     pub(super) levers: Levers,
-    broker: Relay,
-    nodes: BTreeMap<NodeId, Relay>,
+    broker: DrilledBroker,
+    lines: BTreeMap<Program, Relay>,
     programs: mpsc::Sender<ProgramOrder>,
 }
 
 impl Rig {
     /// Builds it before the broker; the programs connect to [`Rig::broker`] instead.
     pub(super) async fn build(
-        broker: SocketAddr,
+        broker: &broker::Running,
+        plant: &Plant,
         stop: &CancellationToken,
     ) -> anyhow::Result<(Self, mpsc::Receiver<ProgramOrder>)> {
         let (programs, orders) = mpsc::channel(ORDERS_MAX);
-        let broker = Relay::start(broker, Carries::Bytes, stop.clone()).await?;
-        let mut nodes = BTreeMap::new();
-        for node in node_names() {
-            // Behind it the common one: a broker that is away is away for the nodes, too.
-            nodes.insert(node, Relay::start(broker.address(), Carries::Bytes, stop.clone()).await?);
+        let relay = Relay::start(broker.address(), Carries::Bytes, stop.clone()).await?;
+        let mut lines = BTreeMap::new();
+        let gateways = plant.gateways.iter().cloned().map(Program::Gateway);
+        for program in node_names().map(Program::Node).chain(gateways) {
+            // Behind it the common one: a broker that is away is away for all.
+            lines.insert(program, Relay::start(relay.address(), Carries::Bytes, stop.clone()).await?);
         }
-        Ok((Self { levers: Levers::default(), broker, nodes, programs }, orders))
+        let broker = DrilledBroker::new(relay, broker.clone());
+        Ok((Self { levers: Levers::default(), broker, lines, programs }, orders))
     }
 
     pub(super) fn broker(&self) -> HostPort {
-        host_port(&self.broker)
+        host_port(self.broker.address())
     }
 
     /// Puts a relay before each PLC and takes hold of everything else.
@@ -65,14 +72,20 @@ impl Rig {
             let relay = Relay::start(*address, Carries::Modbus, stop.clone()).await?;
             plcs.insert(lift.clone(), relay);
         }
-        let Self { levers, broker, nodes, programs } = self;
-        let hands = Hands { levers, plant: simulated.hand(), broker, nodes, plcs, ledger, programs };
+        let Self { levers, broker, lines, programs } = self;
+        let hands = Hands { levers, plant: simulated.hand(), broker, lines, plcs, ledger, programs };
         Ok(Conductor::new(Arc::new(site.plant.clone()), hands))
     }
 }
 
-fn host_port(relay: &Relay) -> HostPort {
-    HostPort { host: relay.address().ip().to_string(), port: relay.address().port() }
+fn host_port(address: SocketAddr) -> HostPort {
+    HostPort { host: address.ip().to_string(), port: address.port() }
+}
+
+/// How a program reaches the broker: in a drill run by a line of its own.
+fn way_to_broker(drills: Option<&Conductor>, program: &Program, broker: &HostPort) -> HostPort {
+    let line = drills.and_then(|it| it.hands().lines.get(program));
+    line.map_or_else(|| broker.clone(), |it| host_port(it.address()))
 }
 
 /// A gateway and the store of its marks.
@@ -93,10 +106,8 @@ struct DemoNode {
 impl DemoNode {
     /// Its ways to the lease store and, in a drill run, to the broker are its own.
     fn new(node: NodeId, mut options: control::Options) -> Self {
-        let relay = options.drills.as_ref().and_then(|it| it.hands().nodes.get(&node));
-        if let Some(broker) = relay.map(host_port) {
-            options.broker = broker;
-        }
+        let program = Program::Node(node.clone());
+        options.broker = way_to_broker(options.drills.as_ref(), &program, &options.broker);
         let leases = options.leases.way();
         Self {
             options: control::Options { node, leases, ..options },
@@ -290,8 +301,10 @@ impl House {
 
     async fn raise_gateway(&mut self, id: &GatewayId) -> anyhow::Result<()> {
         let gateway = self.gateways.get_mut(id).with_context(|| format!("there is no gateway {id}"))?;
+        let drills = self.first.options.drills.as_ref();
+        let broker = way_to_broker(drills, &Program::Gateway(id.clone()), &self.broker);
         let wires = gateway::Wires {
-            broker: &self.broker,
+            broker: &broker,
             plc_addresses: &self.plc_addresses,
             levers: self.levers.clone(),
         };

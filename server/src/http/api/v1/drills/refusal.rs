@@ -1,6 +1,6 @@
 //! Why a drill is refused, as a problem.
 
-use kernel::drill::{DRILL_MAX, DRILL_MIN, DrillFault, DrillPlace, DrillRoad};
+use kernel::drill::{DRILL_MIN, DrillFault, DrillPlace, DrillRoad};
 use kernel::plant::Plant;
 
 use crate::drill::{DrillRefusal, RUNNING_MAX};
@@ -18,7 +18,7 @@ pub(super) fn refused(reason: &DrillRefusal, plant: &Plant) -> Refused {
             Refused::new(Code::UnknownDrillPlace, unknown_place(*fault, at, plant))
         }
         DrillRefusal::Duration { fault, for_ms } => {
-            let (least, most) = (DRILL_MIN.0, DRILL_MAX.0);
+            let (least, most) = (DRILL_MIN.0, fault.longest().0);
             let what = match for_ms {
                 _ if !fault.lasts() => "`forMs` is given, and the fault happens at once; leave it away.".to_owned(),
                 Some(given) => format!("`forMs` is {}; it goes from {least} to {most}.", given.0),
