@@ -41,8 +41,10 @@ pub enum DrillGroup {
     PlcLink,
     /// Messages between programs and vehicles.
     Roads,
-    /// The programs themselves, and what they stand on.
+    /// Control nodes and gateways.
     Programs,
+    /// What they stand on: broker, ledger, lease store.
+    Services,
 }
 
 /// Where a fault is injected.

@@ -12,7 +12,8 @@ impl Locale {
             DrillGroup::Vehicle => self.pick("小车", "Vehicle"),
             DrillGroup::PlcLink => self.pick("PLC 链路", "PLC link"),
             DrillGroup::Roads => self.pick("消息通道", "Message roads"),
-            DrillGroup::Programs => self.pick("程序", "Programs"),
+            DrillGroup::Programs => self.pick("控制节点与网关", "Control nodes and gateways"),
+            DrillGroup::Services => self.pick("消息代理、台账、租约存储", "Broker, ledger, lease store"),
         }
     }
 

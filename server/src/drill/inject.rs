@@ -77,7 +77,9 @@ impl Hands {
         car_at: Option<&FloorId>,
     ) -> anyhow::Result<Standing> {
         if drill.fault == F::LedgerAway {
-            return LedgerHeld::take(&self.ledger).await.map(Standing::Ledger);
+            let held = LedgerHeld::take(&self.ledger).await?;
+            self.levers.ledger.set_away(true);
+            return Ok(Standing::Ledger(held));
         }
         if let (F::StrayCall, DrillPlace::Lift(lift)) = (drill.fault, &drill.at) {
             return self.stray_call(drill, site, lift, car_at).await.map(|()| Standing::Plain);
@@ -93,7 +95,10 @@ impl Hands {
     /// Lets it end, before its time or at it.
     pub(super) async fn mend(&self, drill: &Drill, site: &Plant, standing: Standing) -> anyhow::Result<()> {
         match standing {
-            Standing::Ledger(held) => drop(held),
+            Standing::Ledger(held) => {
+                drop(held);
+                self.levers.ledger.set_away(false);
+            }
             Standing::Plain if drill.for_ms.is_none() => {}
             Standing::Plain => match trouble::mended(drill, site) {
                 Some(trouble) => self.let_go_wrong(trouble).await?,
@@ -151,15 +156,13 @@ impl Hands {
                 self.levers.leases.set_clock(clock_step(drill.fault, on));
             }
             (F::LeasesOldCopy, _) => self.levers.leases.promote_old_copy(),
-            (F::NodeStopped | F::NodeKilled, DrillPlace::Node(node)) => {
-                let ends = if drill.fault == F::NodeStopped {
-                    ProgramOrder::StopNode
-                } else {
-                    ProgramOrder::KillNode
-                };
-                let order = if on { ends } else { ProgramOrder::RaiseNode };
-                self.order(order(node.clone())).await?;
+            (F::NodeStopped, DrillPlace::Node(node)) if on => {
+                self.order(ProgramOrder::StopNode(node.clone())).await?;
             }
+            (F::NodeKilled, DrillPlace::Node(node)) if on => {
+                self.order(ProgramOrder::KillNode(node.clone())).await?;
+            }
+            (F::NodeStopped | F::NodeKilled, DrillPlace::Node(node)) => self.raise_node(node).await?,
             (F::NodeCutOff, DrillPlace::Node(node)) => self.cut_off(&Program::Node(node.clone()), on)?,
             (F::GatewayCutOff, DrillPlace::Gateway(id)) => self.cut_off(&Program::Gateway(id.clone()), on)?,
             (F::LedgerCutOff, DrillPlace::Node(node)) => self.levers.ledger.cut_off(node, on),
@@ -173,6 +176,12 @@ impl Hands {
             (fault, place) => bail!("{fault:?} is not injected at {place:?}"),
         }
         Ok(())
+    }
+
+    /// A node that finds no ledger at its start gives up after a minute, and the demonstration with it.
+    async fn raise_node(&self, node: &NodeId) -> anyhow::Result<()> {
+        self.levers.ledger.until_there().await;
+        self.order(ProgramOrder::RaiseNode(node.clone())).await
     }
 
     /// From the broker.
@@ -208,6 +217,8 @@ fn relay_fault(fault: F) -> RelayFault {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use kernel::time::Millis;
 
     use super::*;
@@ -268,6 +279,10 @@ mod tests {
                 });
             }
         }
+        hands.levers.ledger.set_away(true);
+        let node = kernel::drill::node_names().next().unwrap();
+        let raised = tokio::time::timeout(Duration::from_millis(100), hands.raise_node(&node)).await;
+        assert!(raised.is_err(), "a node is not started while the ledger is away");
         let mut killed = Vec::new();
         while let Ok(order) = orders.try_recv() {
             killed.push(order);

@@ -152,6 +152,8 @@ impl LeaseLever {
 #[derive(Clone, Debug, Default)]
 pub struct LedgerLines {
     cut: Arc<Mutex<BTreeMap<NodeId, watch::Sender<bool>>>>,
+    /// The ledger is away for all.
+    away: Arc<watch::Sender<bool>>,
 }
 
 impl LedgerLines {
@@ -159,6 +161,17 @@ impl LedgerLines {
     pub fn of(&self, node: &NodeId, journal: &Journal) -> Journal {
         let mut lines = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         journal.on_line(lines.entry(node.clone()).or_default().subscribe())
+    }
+
+    /// The ledger is away from now on, or is there again.
+    pub fn set_away(&self, is_away: bool) {
+        self.away.send_replace(is_away);
+    }
+
+    /// Waits while the ledger is away.
+    pub async fn until_there(&self) {
+        // The sender lives as long as this value, so it cannot fail.
+        _ = self.away.subscribe().wait_for(|it| !it).await;
     }
 
     /// A node does not reach the ledger from now on, or reaches it again.

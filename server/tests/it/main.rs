@@ -11,6 +11,7 @@ mod bench;
 mod brokers;
 mod cli;
 mod demo;
+mod drill_faults;
 mod drills;
 mod fieldbus;
 mod gateway;

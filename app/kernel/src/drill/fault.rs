@@ -185,8 +185,8 @@ impl DrillFault {
             | Self::GatewayKilled
             | Self::GatewayCutOff
             | Self::ClockAhead
-            | Self::ClockBehind
-            | Self::BrokerPaused
+            | Self::ClockBehind => DrillGroup::Programs,
+            Self::BrokerPaused
             | Self::BrokerAway
             | Self::BrokerForgets
             | Self::LedgerAway
@@ -195,7 +195,7 @@ impl DrillFault {
             | Self::LeasesEmptied
             | Self::LeasesOldCopy
             | Self::LeasesClockAhead
-            | Self::LeasesClockBehind => DrillGroup::Programs,
+            | Self::LeasesClockBehind => DrillGroup::Services,
         }
     }
 
@@ -260,7 +260,7 @@ impl DrillFault {
                 let suffers = |it: &DrillRoad| *it != DrillRoad::Ledger || self == Self::MessagesDelayed;
                 DrillRoad::ALL.into_iter().filter(suffers).map(DrillPlace::Road).collect()
             }
-            DrillGroup::Programs => {
+            DrillGroup::Programs | DrillGroup::Services => {
                 let nodes = node_names().map(DrillPlace::Node);
                 let gateways = plant.gateways.iter().cloned().map(DrillPlace::Gateway);
                 match (self.is_of_a_node(), self.is_of_a_gateway()) {
