@@ -303,7 +303,7 @@ async fn nodes_stop_and_are_cut_off_and_a_gateway_stands_still() {
 async fn one_node_alone_loses_the_ledger_and_the_other_records_it() {
     let demo = Demo::start(true).await;
     let cut = demo.begin(json!({"fault": "ledgerCutOff", "at": {"node": "A"}, "forMs": 600_000})).await;
-    demo.until("/readyz", |it| it["degraded"].to_string().contains("ledger")).await;
+    demo.until("/readyz", |it| it["failing"].to_string().contains("ledger")).await;
     let other = demo.begin(json!({"fault": "plcRebooted", "at": {"lift": "L1"}})).await;
     let killed = json!({"fault": "nodeKilled", "at": {"node": "A"}, "forMs": 1000});
     assert_eq!(demo.ask(Method::POST, "/api/v1/drills", Some(&killed)).await.status(), 409);
@@ -317,6 +317,7 @@ async fn one_node_alone_loses_the_ledger_and_the_other_records_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_vehicle_and_the_broker_stand_still_and_go_on() {
     let demo = Demo::start(true).await;
+    demo.until("/api/v1/vehicles/V01", |it| it["hearing"] == "heard").await;
     let frozen = json!({"fault": "vehicleFrozen", "at": {"vehicle": "V01"}, "forMs": 29_000});
     let frozen = demo.begin(frozen).await;
     demo.until("/api/v1/vehicles/V01", |it| it["hearing"] == "silent").await;
