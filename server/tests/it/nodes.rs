@@ -2,6 +2,8 @@
 
 mod drill;
 mod hall;
+mod roads;
+mod rough;
 mod sleeper;
 
 use std::collections::BTreeMap;

@@ -8,18 +8,36 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::brokers::{PATIENCE, free_address};
 
-/// A Redis of our own, which keeps nothing on disk.
+/// A Redis of our own.
 pub(crate) struct RedisServer {
     child: Child,
     dir: tempfile::TempDir,
     pub(crate) address: SocketAddr,
+    /// What it was started with besides its address.
+    options: Vec<String>,
 }
 
 impl RedisServer {
-    /// Starts it on a free port.
+    /// Starts it on a free port; it keeps nothing on disk.
     pub(crate) async fn start() -> Self {
+        Self::start_with(&["--appendonly", "no"]).await
+    }
+
+    /// One that has each write on its disk before it answers.
+    pub(crate) async fn start_durable() -> Self {
+        Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"]).await
+    }
+
+    /// One that follows another.
+    pub(crate) async fn start_replica(of: SocketAddr) -> Self {
+        let (host, port) = (of.ip().to_string(), of.port().to_string());
+        Self::start_with(&["--appendonly", "no", "--replicaof", &host, &port]).await
+    }
+
+    async fn start_with(options: &[&str]) -> Self {
         let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
-        let server = Self { child: spawn(&dir, address), dir, address };
+        let options: Vec<String> = options.iter().map(|&it| it.to_owned()).collect();
+        let server = Self { child: spawn(&dir, address, &options), dir, address, options };
         server.wait_until_up().await;
         server
     }
@@ -40,9 +58,17 @@ impl RedisServer {
         self.child.wait().unwrap();
     }
 
-    /// Starts it again at the same address, empty.
+    /// Removes what it has on its disk; to be called while it is down.
+    pub(crate) fn forget(&self) {
+        for entry in std::fs::read_dir(self.dir.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+        }
+    }
+
+    /// Starts it again at the same address, with what it has on its disk.
     pub(crate) async fn start_again(&mut self) {
-        self.child = spawn(&self.dir, self.address);
+        self.child = spawn(&self.dir, self.address, &self.options);
         self.wait_until_up().await;
     }
 
@@ -88,11 +114,12 @@ impl Drop for RedisServer {
     }
 }
 
-fn spawn(dir: &tempfile::TempDir, address: SocketAddr) -> Child {
+fn spawn(dir: &tempfile::TempDir, address: SocketAddr, options: &[String]) -> Child {
     Command::new("redis-server")
         .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
-        .args(["--save", "", "--appendonly", "no", "--dir"])
+        .args(["--save", "", "--dir"])
         .arg(dir.path())
+        .args(options)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -16,7 +16,8 @@ use server::journal::{Journal, READ_MAX, Runs};
 use server::store::Database;
 use sqlx::PgPool;
 
-use crate::brokers::Mosquitto;
+use super::roads::{Road, Roads};
+use crate::brokers::{Mosquitto, free_address};
 use crate::postgres::Postgres;
 use crate::processes::{Process, RIDE_BOUND, START_BOUND, free_port, get, state_of, tail, wait};
 use crate::stores::RedisServer;
@@ -30,7 +31,8 @@ const SETTLED: Duration = Duration::from_millis(200);
 pub(super) struct Hall {
     folder: tempfile::TempDir,
     broker: Mosquitto,
-    leases: RedisServer,
+    pub(super) leases: RedisServer,
+    pub(super) roads: Roads,
     postgres: Arc<Postgres>,
     database: String,
     nodes: Vec<Node>,
@@ -122,9 +124,18 @@ impl Hall {
 
     /// With the ledger on this server.
     pub(super) async fn start_on(per_floor: usize, postgres: Arc<Postgres>) -> Self {
+        Self::start_with(per_floor, postgres, RedisServer::start().await).await
+    }
+
+    /// With this lease store, too.
+    pub(super) async fn start_with(per_floor: usize, postgres: Arc<Postgres>, leases: RedisServer) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("site.toml"), site(per_floor, free_port())).unwrap();
-        let (broker, leases) = tokio::join!(Mosquitto::start(), RedisServer::start());
+        let (broker, plc) = (Mosquitto::start().await, free_address());
+        let roads = Roads::start(broker.address, leases.address, plc).await;
+        // The gateway finds the PLC at the end of its road.
+        for (name, port) in [("site", plc.port()), ("gateway", roads.address(Road::Plc).port())] {
+            std::fs::write(folder.path().join(format!("{name}.toml")), site(per_floor, port)).unwrap();
+        }
         let database = postgres.create().await;
         let nodes = [0, 1].map(|_| Node { port: free_port(), process: None }).into_iter().collect();
         let plant_port = free_port();
@@ -133,6 +144,7 @@ impl Hall {
             folder,
             broker,
             leases,
+            roads,
             postgres,
             database,
             nodes,
@@ -142,7 +154,8 @@ impl Hall {
             client,
         };
         let report = format!("127.0.0.1:{plant_port}");
-        hall.plant = Some(hall.spawn("simulate", "plant", &["--report", &report]));
+        let broker = hall.broker.address;
+        hall.plant = Some(hall.spawn("simulate", "plant", ("site", broker), &["--report", &report]));
         wait(plant_port, "/plant", START_BOUND, || hall.logs(), |_| true).await;
         hall.start_gateway();
         // One after the other: the first brings the schema.
@@ -155,12 +168,14 @@ impl Hall {
         hall
     }
 
-    fn spawn(&self, role: &str, name: &str, arguments: &[&str]) -> Process {
+    /// A program, by its role, its name, the site file and the address of the broker that it knows, and what else.
+    fn spawn(&self, role: &str, name: &str, knows: (&str, SocketAddr), arguments: &[&str]) -> Process {
+        let site = self.folder.path().join(format!("{}.toml", knows.0));
         let log = File::options().create(true).append(true).open(self.log(name)).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_hoistway"))
             .arg(role)
-            .args(["--site", self.folder.path().join("site.toml").to_str().unwrap()])
-            .args(["--broker", &self.broker.address.to_string()])
+            .args(["--site", site.to_str().unwrap()])
+            .args(["--broker", &knows.1.to_string()])
             .args(["--data", self.folder.path().join(name).to_str().unwrap()])
             .args(arguments)
             .stdin(Stdio::null())
@@ -182,10 +197,12 @@ impl Hall {
 
     pub(super) fn start_node(&mut self, idx: usize) {
         let (name, listen) = (self.node(idx), format!("127.0.0.1:{}", self.nodes[idx].port));
-        let (ledger, leases) = (self.postgres.url(&self.database), self.leases.text_url());
+        let ledger = self.postgres.url(&self.database);
+        let leases = format!("redis://{}", self.roads.address(Road::Leases(idx)));
         let arguments =
             ["--node", name.as_str(), "--listen", &listen, "--ledger", &ledger, "--leases", &leases];
-        let process = self.spawn("control", &format!("control-{name}"), &arguments);
+        let knows = ("site", self.roads.address(Road::Broker(idx)));
+        let process = self.spawn("control", &format!("control-{name}"), knows, &arguments);
         self.nodes[idx].process = Some(process);
     }
 
@@ -195,7 +212,8 @@ impl Hall {
     }
 
     fn start_gateway(&mut self) {
-        self.gateway = Some(self.spawn("gateway", "gateway", &["--id", "G1"]));
+        let knows = ("gateway", self.roads.address(Road::GatewayBroker));
+        self.gateway = Some(self.spawn("gateway", "gateway", knows, &["--id", "G1"]));
     }
 
     /// Kills a program that serves the nodes, as SIGKILL does, and starts it again at once.
@@ -223,7 +241,8 @@ impl Hall {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    async fn lease_holder(&self, lift: &str) -> Option<String> {
+    /// Who holds a lift's lease now.
+    pub(super) async fn lease_holder(&self, lift: &str) -> Option<String> {
         let key = format!("agv:lift:control:{{{lift}}}");
         let held = self.leases.command(&["HGET", &key, "holder"]).await.unwrap();
         redis::from_redis_value(held).unwrap()
