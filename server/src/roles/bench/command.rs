@@ -112,7 +112,7 @@ async fn commands(lifts: u16, each: u32, own: &Path) -> anyhow::Result<Vec<Durat
     }
     let plc_addresses = plcs.iter().map(|(id, it)| (id.clone(), it.address)).collect();
     let pool = store::open(&own.join(format!("gateway-{lifts}.db"))).await?;
-    let wires = gateway::Wires { broker: &at, plc_addresses: &plc_addresses, roads: None };
+    let wires = gateway::Wires { broker: &at, plc_addresses: &plc_addresses, levers: None };
     let stop = CancellationToken::new();
     let running = gateway::start(&site, "G1", wires, pool.clone(), stop.clone()).await?;
     let mut progress = Progress::new();

@@ -127,7 +127,7 @@ impl House {
         let simulated = simulate::start(&self.site.plant, options, stop.clone()).await?;
         let gateway_pool = store::open(&own.join("gateway.db")).await?;
         let (id, plc_addresses) = (self.site.plant.gateways.first().context("no gateway")?, BTreeMap::new());
-        let wires = gateway::Wires { broker: &self.broker, plc_addresses: &plc_addresses, roads: None };
+        let wires = gateway::Wires { broker: &self.broker, plc_addresses: &plc_addresses, levers: None };
         let gateway =
             gateway::start(&self.site, id.as_str(), wires, gateway_pool.clone(), stop.clone()).await?;
         Ok(Vehicles { simulated, gateway, stop, pools: [plant_pool, gateway_pool] })
