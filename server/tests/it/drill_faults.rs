@@ -32,6 +32,7 @@ fn drill_of(kind: &K) -> Result<D, &'static str> {
         K::BrokerAway { forgets: false, .. } => D::BrokerAway,
         K::BrokerAway { forgets: true, .. } => D::BrokerForgets,
         K::NodeCutOff { .. } => D::NodeCutOff,
+        K::GatewayCutOff { .. } => D::GatewayCutOff,
         K::Road { effect: RoadEffect::Delay { .. }, .. } => D::MessagesDelayed,
         K::Road { road: Road::Ledger, .. } => return Err("- losses and doublings between node and ledger: "),
         K::Road { effect: RoadEffect::Drop, .. } => D::MessagesDropped,
@@ -81,7 +82,11 @@ fn what_the_lab_injects_is_a_drill_or_the_readme_says_why_not() {
         (ledger, None),
         (K::LedgerCutOff { node, for_ms }, Some(D::LedgerCutOff)),
         (
-            K::StrayCall { lift: LiftId::try_new("L1").unwrap(), floor: FloorId::try_new("1F").unwrap() },
+            K::StrayCall {
+                lift: LiftId::try_new("L1").unwrap(),
+                floor: FloorId::try_new("1F").unwrap(),
+                poses: false,
+            },
             Some(D::StrayCall),
         ),
     ];
