@@ -23,7 +23,7 @@ fn each_command_ends_with_a_plain_line_and_its_exit_code() {
     let before_after = format!("before-after --days 1 --page {}", out.display());
     let rows = [
         ("accidents --only late_command_after_reconnect", 0, "1 held, 0 failed, 0 pending"),
-        ("accidents --only foreign_unlock --strict", 1, "1 pending"),
+        ("accidents --only exit_landing_full --strict", 1, "1 pending"),
         ("seeds --count 3", 0, "every promise was kept in 3 worlds"),
         ("seeds --count 1 --from 12 --without link-fence", 1, "a promise was broken in 1 of 1 worlds"),
         ("replay 17", 0, "orders: "),

@@ -153,6 +153,7 @@ fn only_the_lab_takes_safeguards_away() {
         "app/kernel/tests/",
         "app/kernel/src/control/tests/",
         "app/kernel/src/gateway/tests/",
+        "app/kernel/src/lease/tests/",
         "server/tests/it/tidy.rs",
     ];
     let callers: Vec<_> = tracked()

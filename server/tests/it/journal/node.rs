@@ -19,7 +19,7 @@ async fn the_command_line_takes_either_store_and_never_shows_a_password() {
     let secret = url.replace("hoist@", "hoist:secret@");
     let nowhere = secret.replace("/hall", "/nowhere");
     let rows: &[(&[&str], i32, &str)] = &[
-        (&["migrate", &secret], 0, "schema 3, the newest"),
+        (&["migrate", &secret], 0, "schema 4, the newest"),
         (&["migrate", &nowhere], 1, "there is no such database"),
         (&["migrate", "mysql://hoist:secret@db/hall"], 1, "a ledger is not kept on \"mysql\""),
         (&["control", "--site", SITE, "--ledger", "http://hoist:secret@db/"], 1, "a ledger is not kept on"),
