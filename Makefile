@@ -14,6 +14,7 @@ run: bundle ## Build everything and start the demonstration site (LISTEN=127.0.0
 	exec target/debug/hoistway demo --listen $(LISTEN)
 
 test: toolchain services ## Run every test: unit, integration with real services, browser
+	@cargo fetch --locked --quiet
 	cargo test --locked --workspace
 	$(MAKE) browser
 
