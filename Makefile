@@ -13,9 +13,10 @@ run: bundle ## Build everything and start the demonstration site (LISTEN=127.0.0
 	cargo build --locked -p server --bin hoistway
 	exec target/debug/hoistway demo --listen $(LISTEN)
 
+# Most tests wait for other processes, so more run at once than there are cores.
 test: toolchain services ## Run every test: unit, integration with real services, browser
 	@cargo fetch --locked --quiet
-	cargo test --locked --workspace
+	cargo test --locked --workspace -- --test-threads=4
 	$(MAKE) browser
 
 drills: toolchain services ## Run the long drills on real processes (KILLS=15, ORDERS=70 a minute), and print what they count
