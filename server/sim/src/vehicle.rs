@@ -243,6 +243,14 @@ impl VehicleModel {
         self.undelivered.retain(|it| it.report != report);
     }
 
+    /// Where it stands with nothing in hand.
+    pub fn idles_at(&self) -> Option<&PointId> {
+        match &self.position {
+            Position::At(point) if self.work.is_none() => Some(point),
+            Position::At(_) | Position::InCar(_) => None,
+        }
+    }
+
     /// The earliest moment at which it has to act on its own.
     pub fn due(&self) -> Mono {
         if let Some((_, until)) = self.frozen {

@@ -46,6 +46,7 @@ use ledger::SharedLedger;
 use machine::{Clock, Fuse, GatewayMachine, NodeMachine};
 use plant_away::plant_disk;
 use post::{Parcel, Post};
+pub use store::LeaseLine;
 use store::LeaseStore;
 use withdraw::Withdrawing;
 
@@ -313,6 +314,17 @@ impl World {
     #[cfg(test)]
     pub(crate) fn loads_mut(&mut self) -> &mut crate::loads::LoadBook {
         self.sim.loads_mut()
+    }
+
+    /// How the requests for leases went that the store answered.
+    pub fn lease_line(&self) -> LeaseLine {
+        self.store.line()
+    }
+
+    /// People have come to a lift that stopped in emergency, and let it go on.
+    pub fn release_lift(&mut self, lift: &LiftId) {
+        self.note(|| format!("people release {lift}"));
+        self.sim.reset_lift(lift);
     }
 
     /// The ledger from its first entry.

@@ -24,17 +24,17 @@ use crate::rng::Rng;
 use crate::vehicle::VehicleMessage;
 
 /// One exchange with the PLC over a serial bus of 9600 baud, in ms.
-const BUS_MS: std::ops::RangeInclusive<u64> = 46..=101;
+pub(super) const BUS_MS: std::ops::RangeInclusive<u64> = 46..=101;
 /// One way to a vehicle, in ms.
-const RADIO_MS: std::ops::RangeInclusive<u64> = 20..=60;
+pub(super) const RADIO_MS: std::ops::RangeInclusive<u64> = 20..=60;
 /// A vehicle's session with the broker after its radio came.
 const SESSION: Millis = Millis(50);
 /// Acknowledgements that the road back loses: between the free hall's 0.1 % and the 5 % before lift doors.
-const ACK_LOSS_PERMILLE: u64 = 10;
+pub(super) const ACK_LOSS_PERMILLE: u64 = 10;
 /// Vehicles close their links after 3 s without a beat; more beats would change nothing.
 const BEAT_PERIOD: Millis = Millis(2500);
 /// What is not moved two hours after the last order stays.
-const CLOSING: Mono = Mono(load::DAY.0 + 2 * 3600 * 1000);
+pub(super) const CLOSING: Mono = Mono(load::DAY.0 + 2 * 3600 * 1000);
 
 /// Something on its way.
 #[derive(Clone, Debug)]
@@ -301,7 +301,7 @@ impl<'a> Day<'a> {
 }
 
 /// How much of a day is over, from 0 to 1.
-fn share(now: Mono) -> f64 {
+pub(super) fn share(now: Mono) -> f64 {
     let percent = u32::try_from(now.0.min(load::DAY.0).saturating_mul(100) / load::DAY.0).unwrap_or(100);
     f64::from(percent) / 100.0
 }

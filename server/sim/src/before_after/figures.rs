@@ -18,6 +18,8 @@ pub(super) const WAIT_BARS: usize = 21;
 /// The figures of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
+    /// Days that were run.
+    pub n_days: usize,
     /// Contradictory commands, a day.
     pub conflicts_per_day: f64,
     /// Emergency stops, a week of seven such days.
@@ -57,6 +59,7 @@ impl Figures {
             (asked + it.asked, granted + it.granted, waited_us + it.waited_us)
         });
         Some(Self {
+            n_days: days.len(),
             conflicts_per_day: ratio(sum(|it| it.contradictions.len() as u64), n_days)?,
             e_stops_per_week: ratio(sum(|it| it.e_stops.len() as u64) * 7.0, n_days)?,
             lease_wait_ms: ratio(number(waited_us) / 1000.0, number(granted)),

@@ -7,12 +7,14 @@ use super::{calibration, table};
 
 const BEFORE: &str = "before: two nodes, no lease";
 const LEASES: &str = "leases only, first come first served";
+const HOISTWAY: &str = "Hoistway";
 
 const STYLE: &str = "
 :root { --canvas: #f4f5f6; --ink: #1f2326; --ink-2: #454b50; --line: #9ea3a7; --grid: #d3d6d9;
-  --bar-0: #9c3d00; --bar-1: #005072; }
+  --bar-0: #9c3d00; --bar-1: #005072; --bar-2: #1d6b2c; }
 @media (prefers-color-scheme: dark) { :root { color-scheme: dark; --canvas: #24282b; --ink: #e6e8ea;
-  --ink-2: #b6bbc0; --line: #565c62; --grid: #3d4348; --bar-0: #ff9f43; --bar-1: #5bc0eb; } }
+  --ink-2: #b6bbc0; --line: #565c62; --grid: #3d4348; --bar-0: #ff9f43; --bar-1: #5bc0eb;
+  --bar-2: #7bd88f; } }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; background: var(--canvas); color: var(--ink);
   font: 1rem/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
@@ -26,10 +28,11 @@ svg text { fill: var(--ink-2); font-size: 12px; } .end { text-anchor: end; } .mi
 .grid { stroke: var(--grid); } .legend span { margin-right: 1.5rem; }
 .bar-0 { fill: var(--bar-0); stroke: var(--bar-0); }
 .bar-1 { fill: var(--bar-1); fill-opacity: 0.25; stroke: var(--bar-1); stroke-width: 1.5; }
+.bar-2 { fill: none; stroke: var(--bar-2); stroke-width: 2; stroke-dasharray: 4 2; }
 ";
 
 /// The page as HTML.
-pub(super) fn html(before: &Figures, leases: &Figures, days: u32, n_seeds: usize) -> String {
+pub(super) fn html(columns: [&Figures; 3], days: u32, n_seeds: usize) -> String {
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     put(
@@ -42,10 +45,13 @@ pub(super) fn html(before: &Figures, leases: &Figures, days: u32, n_seeds: usize
     page.push_str(
         "freight lift over three floors, two active dispatch nodes, a flood of orders in the afternoon. ",
     );
-    put(&mut page, format_args!("Each column ran {days} working days with each of {n_seeds} seeds. "));
-    put(&mut page, format_args!("Hoistway’s own column is {}.</p>\n", table::PENDING));
-    figures(&mut page, before, leases);
-    for (heading, chart) in charts(before, leases) {
+    put(
+        &mut page,
+        format_args!("The first two columns ran {days} working days with each of {n_seeds} seeds. "),
+    );
+    put(&mut page, format_args!("{}.</p>\n", table::span(days)));
+    figures(&mut page, columns);
+    for (heading, chart) in charts(columns) {
         put(&mut page, format_args!("<h2>{heading}</h2>\n{}", chart.svg()));
     }
     page.push_str("<h2>How the constants were found</h2>\n");
@@ -61,28 +67,30 @@ pub(super) fn html(before: &Figures, leases: &Figures, days: u32, n_seeds: usize
     page
 }
 
-fn figures(page: &mut String, before: &Figures, leases: &Figures) {
+fn figures(page: &mut String, columns: [&Figures; 3]) {
     page.push_str("<div class=\"wide\"><table>\n<thead><tr><th></th><th>before</th>");
-    page.push_str("<th class=\"report\">report</th><th>leases only</th><th class=\"report\">report</th>");
-    page.push_str("<th>Hoistway</th></tr></thead>\n<tbody>\n");
-    for row in table::rows(before, leases) {
-        let [ours_before, reported_before, ours_leases, reported_leases] = row.cells;
-        put(page, format_args!("<tr><th scope=\"row\">{}</th><td>{ours_before}</td>", row.label));
-        put(page, format_args!("<td class=\"report\">{reported_before}</td><td>{ours_leases}</td>"));
-        put(page, format_args!("<td class=\"report\">{reported_leases}</td><td>pending</td></tr>\n"));
+    page.push_str("<th class=\"report\">report, before</th><th>leases only</th><th>Hoistway</th>");
+    page.push_str("<th class=\"report\">report, after</th></tr></thead>\n<tbody>\n");
+    for row in table::rows(columns) {
+        let [before, reported_before, leases, hoistway, reported_after] = row.cells;
+        put(page, format_args!("<tr><th scope=\"row\">{}</th><td>{before}</td>", row.label));
+        put(page, format_args!("<td class=\"report\">{reported_before}</td><td>{leases}</td>"));
+        put(page, format_args!("<td>{hoistway}</td><td class=\"report\">{reported_after}</td></tr>\n"));
     }
     page.push_str("</tbody>\n</table></div>\n");
-    put(page, format_args!("<p>{}.</p>\n<ul>\n", table::unserved(before, leases)));
+    put(page, format_args!("<p>{}.</p>\n<ul>\n", table::unserved(columns)));
     for note in table::NOTES {
         put(page, format_args!("<li>{note}</li>\n"));
     }
     page.push_str("</ul>\n");
 }
 
-fn charts<'a>(before: &Figures, leases: &Figures) -> [(&'a str, Bars<'a>); 3] {
+fn charts<'a>(columns: [&Figures; 3]) -> [(&'a str, Bars<'a>); 3] {
     let series = |of: fn(&Figures) -> Vec<Option<f64>>| {
-        vec![Series { name: BEFORE, values: of(before) }, Series { name: LEASES, values: of(leases) }]
+        let named = [BEFORE, LEASES, HOISTWAY].into_iter().zip(columns);
+        named.map(|(name, it)| Series { name, values: of(it) }).collect::<Vec<_>>()
     };
+    let [before, ..] = columns;
     let minutes = (1..=WAIT_BARS).map(|it| if it == WAIT_BARS { "more".to_owned() } else { it.to_string() });
     let hours =
         || (0_u64..).zip(&before.conflicts_by_hour).map(|(it, _)| format!("{}:00", DAY_STARTS_H + it));

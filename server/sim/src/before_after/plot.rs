@@ -1,7 +1,8 @@
 //! Bar charts as SVG, of our own making: no script, no font, nothing from elsewhere.
 //!
 //! Knows: numbers and names. Must not know what they stand for. Colors come from the page's style, by the classes
-//! `bar-0`, `bar-1`; the second kind is hollow too, so that the series are told apart without color.
+//! `bar-0`, `bar-1`, `bar-2`; the second kind is hollow too and the third dashed, so that the series are told apart
+//! without color.
 
 use std::fmt::Write as _;
 

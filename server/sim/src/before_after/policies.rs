@@ -14,7 +14,7 @@ use kernel::lift::{LiftAction, LiftStatus};
 use kernel::time::{Millis, Mono};
 
 pub(super) use before::Before;
-pub(super) use leases_only::LeasesOnly;
+pub(super) use leases_only::{LeasesOnly, STORE_ROUND_TRIP_US};
 
 /// A dispatcher waits so long for the PLC's acknowledgement (report, 4.3).
 const ACK_WAIT: Millis = Millis::seconds(3);

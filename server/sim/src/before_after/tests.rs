@@ -6,8 +6,9 @@ fn silent() -> impl FnMut(Progress<'_>) {
     |_| {}
 }
 
+/// With an hour of Hoistway's own column: its days are long.
 fn comparison(days: u32, seeds: &[u64]) -> Comparison {
-    run(days, seeds, &mut silent()).expect("there is something to run")
+    run_until(Mono(load::HOUR.0), days, seeds, &mut silent()).expect("there is something to run")
 }
 
 fn calibrated(policy: impl Fn(u64) -> Box<dyn Policy>) -> Figures {
@@ -56,6 +57,13 @@ fn a_seed_determines_the_page() {
     assert_ne!(first.table(), comparison(1, &[8]).table());
 }
 
+/// Its days are divided over the seeds, since each takes as long as all days of the other columns.
+#[test]
+fn each_column_has_its_days() {
+    let found = comparison(2, &[1, 2]);
+    assert_eq!((found.before.n_days, found.leases_only.n_days, found.hoistway.n_days), (4, 4, 2));
+}
+
 #[test]
 fn nothing_to_run_is_said() {
     for (days, seeds) in [(0, &[1_u64][..]), (1, &[])] {
@@ -66,11 +74,12 @@ fn nothing_to_run_is_said() {
 #[test]
 fn progress_rises_to_the_end() {
     let mut told = Vec::new();
-    run(1, &[1], &mut |it| told.push((it.fraction, it.column.to_owned())))
+    let until = Mono(2 * load::HOUR.0);
+    run_until(until, 1, &[1], &mut |it| told.push((it.fraction, it.column.to_owned())))
         .expect("there is something to run");
-    assert!(told.len() > 20 && told.is_sorted_by(|one, next| one.0 <= next.0), "{told:?}");
+    assert!(told.len() > 40 && told.is_sorted_by(|one, next| one.0 <= next.0), "{told:?}");
     assert_eq!(told.first().map(|it| it.1.as_str()), Some("before"));
-    assert_eq!(told.last(), Some(&(1.0, "leases only".to_owned())));
+    assert_eq!(told.last(), Some(&(1.0, "Hoistway".to_owned())));
 }
 
 #[test]
@@ -80,5 +89,10 @@ fn the_page_needs_nothing_else() {
         assert!(!page.contains(foreign), "{foreign}");
     }
     assert_eq!(page.matches("role=\"img\"").count(), 3);
-    assert!(page.contains("prefers-color-scheme: dark") && page.contains("pending"));
+    assert!(page.contains("prefers-color-scheme: dark"));
+    for column in 0..3 {
+        assert!(
+            page.contains(&format!("class=\"bar-{column}\"")) && page.contains(&format!(".bar-{column} {{"))
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! What a world is made of.
 
+use std::ops::RangeInclusive;
+
 use kernel::ids::{NodeId, StationId};
 use kernel::plant::Plant;
 use kernel::safeguard::Safeguards;
@@ -27,6 +29,8 @@ pub struct WorldConfig {
     pub intake: Intake,
     /// Scan period of all PLCs; each its own, from the seed, when none is given.
     pub scan: Option<Millis>,
+    /// One way between gateways and PLCs in ms, drawn each time: a slow bus. A network's few, when none is given.
+    pub bus_ms: Option<RangeInclusive<u64>>,
     /// Keep a line for each event that matters.
     pub logged: bool,
 }
@@ -56,6 +60,7 @@ impl WorldConfig {
             safeguards: Safeguards::ALL,
             intake: Intake::default(),
             scan: None,
+            bus_ms: None,
             logged: false,
         }
     }

@@ -8,7 +8,7 @@ use kernel::timing::LIFT_POLL_PERIOD;
 use kernel::wire::rest::PlaceOrder;
 use kernel::wire::vehicle::{AckVerdict, VehicleCommand};
 
-use super::perform::{BROKER_LEG, PLC_LEG, STORE_LEG};
+use super::perform::{BROKER_LEG, STORE_LEG};
 use super::post::Parcel;
 use super::{CONNECT_TIME, World};
 use crate::fault::{PlcLinkEffect, Road};
@@ -265,7 +265,8 @@ impl World {
                 Ok(status)
             }
         };
-        self.post.send(self.now + PLC_LEG, Parcel::ReadDone { gateway, life, lift, read });
+        let leg = self.plc_leg();
+        self.post.send(self.now + leg, Parcel::ReadDone { gateway, life, lift, read });
     }
 
     fn read_done(
@@ -308,7 +309,7 @@ impl World {
             self.plc_closed.insert(lift.clone(), self.now + PLC_RECONNECT);
         }
         // A lost answer is missed only by a time-out.
-        let wait = if link == Some(PlcLinkEffect::AnswerLost) { PLC_RECONNECT } else { PLC_LEG };
+        let wait = if link == Some(PlcLinkEffect::AnswerLost) { PLC_RECONNECT } else { self.plc_leg() };
         let number = block.number;
         self.post.send(self.now + wait, Parcel::Written { gateway, life, lift, number, result });
     }

@@ -21,8 +21,8 @@ pub(super) const BROKER_LEG: Millis = Millis(3);
 pub(super) const LEDGER_LEG: Millis = Millis(2);
 /// One way to the lease store, or from a WMS.
 pub(super) const STORE_LEG: Millis = Millis(1);
-/// A request to a PLC and its answer.
-pub(super) const PLC_LEG: Millis = Millis(4);
+/// A request to a PLC, or its answer.
+const PLC_LEG: Millis = Millis(4);
 /// TCP sends a lost frame again after so long, and later each time; this many losses in a row break nothing yet.
 const RETRANSMISSION: Millis = Millis(200);
 const RETRANSMISSIONS_MAX: u64 = 8;
@@ -112,7 +112,8 @@ impl World {
                 let kept = machine.marks.lifts.get(&lift).map(|it| (it.arbitration, it.epoch));
                 let arbitration = kept.unwrap_or_default();
                 self.checkers.gateway_writes(self.now, &lift, block, command.as_ref(), arbitration);
-                self.post.send(self.now + PLC_LEG, Parcel::Write { gateway: idx, life, lift, block });
+                let leg = self.plc_leg();
+                self.post.send(self.now + leg, Parcel::Write { gateway: idx, life, lift, block });
             }
             gateway::Effect::Tell(outcome) => {
                 self.note(|| format!("{id} tells {} {:?}", outcome.command, outcome.verdict));
@@ -366,6 +367,11 @@ impl World {
 
     pub(super) fn is_connected(&self, vehicle: &VehicleId, connection: u32) -> bool {
         self.sessions.get(vehicle).is_some_and(|it| it.connected && it.connection == connection)
+    }
+
+    /// How long a request to a PLC, or its answer, is on its way now.
+    pub(super) fn plc_leg(&mut self) -> Millis {
+        self.config.bus_ms.clone().map_or(PLC_LEG, |it| Millis(self.rng.within(it)))
     }
 
     pub(super) fn plc_link(&self, lift: &LiftId) -> Option<PlcLinkEffect> {

@@ -18,6 +18,18 @@ use crate::checkers::LeaseRank;
 
 /// A copy is taken this often; a replica that takes over is as old as the last one.
 const COPY_PERIOD: Millis = Millis::seconds(10);
+
+/// How requests for leases went. One that is repeated since its answer was lost counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeaseLine {
+    /// Answered.
+    pub answered: u64,
+    /// Of these granted.
+    pub granted: u64,
+    /// From coming to the store to the grant, all together.
+    pub waited: Millis,
+}
+
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
@@ -65,6 +77,9 @@ pub(super) struct LeaseStore {
     copy: LeaseTable,
     copied_at: Mono,
     waiting: Vec<Waiting>,
+    line: LeaseLine,
+    /// The request of each node at each lift that was answered last.
+    answered: BTreeMap<(NodeId, LiftId), LeaseNonce>,
     pub(super) down_until: Option<Mono>,
     /// Nodes that do not reach it, and until when.
     pub(super) cut: BTreeMap<NodeId, Mono>,
@@ -154,7 +169,10 @@ impl LeaseStore {
                     self.waiting.insert(idx, waiting);
                 }
                 Waiter::Looks => match self.look(&waiting, now) {
-                    Ok(answer) => answers.push((waiting.request, answer)),
+                    Ok(answer) => {
+                        self.count(&waiting, &answer, now);
+                        answers.push((waiting.request, answer));
+                    }
                     Err(looks_at) => {
                         waiting.looks_at = looks_at;
                         self.waiting.insert(idx, waiting);
@@ -164,6 +182,26 @@ impl LeaseStore {
             self.wake(now);
         }
         answers
+    }
+
+    /// How requests went so far.
+    pub(super) fn line(&self) -> LeaseLine {
+        self.line
+    }
+
+    fn count(&mut self, waiting: &Waiting, answer: &Answer, now: Mono) {
+        let LeaseRequest { holder, lift, nonce, .. } = &waiting.request.lease;
+        if self.answered.insert((holder.clone(), lift.clone()), *nonce) == Some(*nonce) {
+            return;
+        }
+        self.line.answered += 1;
+        match answer {
+            Answer::Granted { .. } => {
+                self.line.granted += 1;
+                self.line.waited = self.line.waited + now.since(waiting.came);
+            }
+            Answer::Refused(_) => {}
+        }
     }
 
     /// When the next waiter looks.
@@ -251,6 +289,25 @@ mod tests {
         assert_eq!(ask(&mut store, "C", 3, late + 50), []);
         assert_eq!(names(store.serve(Mono(late + 250), looks)), said("B", true), "by its poll");
         assert_eq!(ask(&mut store, "A", 4, late + 300), []);
+    }
+
+    #[test]
+    fn requests_are_counted_once_with_their_waits() {
+        let mut store = LeaseStore::default();
+        ask(&mut store, "A", 1, 0);
+        ask(&mut store, "A", 1, 50);
+        ask(&mut store, "B", 2, 100);
+        assert_eq!(store.line(), LeaseLine { answered: 1, granted: 1, waited: Millis(0) }, "A asked twice");
+        let refused = Mono(100) + LEASE_WAIT;
+        assert_eq!(names(store.serve(refused, looks)), said("B", false));
+        assert_eq!(ask(&mut store, "C", 3, 3000), []);
+        let late = Mono(LEASE_HOLD_MAX.0).min(Mono(4900));
+        assert_eq!(names(store.serve(late, looks)), []);
+        let held = (&NodeId::try_new("A").expect("a name"), LeaseNonce(1));
+        let token = store.holder(&lift("L1")).expect("it is held").2;
+        assert_eq!(store.release(&lift("L1"), held, token, None, Mono(4950)), Ok(()));
+        assert_eq!(names(store.serve(Mono(4950), looks)), said("C", true));
+        assert_eq!(store.line(), LeaseLine { answered: 3, granted: 2, waited: Millis(1950) });
     }
 
     #[test]

@@ -17,15 +17,15 @@ Example:
   hoistway lab before-after --days 5 --page week.html
 
 The first field report's site: twelve vehicles, one lift, two active dispatch nodes, an afternoon peak. Once as it was,
-without a lease; once with leases alone, as the report built it. The page with plots is one file that needs nothing
-else. The column of Hoistway itself waits for a policy that runs its own control nodes.
+without a lease; once with leases alone, as the report built it; once by Hoistway's own control nodes and gateway. The
+page with plots is one file that needs nothing else.
 
-Exit codes: 0 done, 1 the page cannot be written, 2 the command line is wrong.";
+Exit codes: 0 done, 1 a promise was broken meanwhile or the page cannot be written, 2 the command line is wrong.";
 
 /// How much to run.
 #[derive(Debug, ClapArgs)]
 pub struct Args {
-    /// Days with each of the five seeds; the constants were found with two.
+    /// Days with each of the five seeds, and for Hoistway's own column in all; the constants were found with two.
     #[arg(long, default_value_t = CALIBRATED_DAYS, value_parser = clap::value_parser!(u32).range(1..=60))]
     days: u32,
     /// Where the page is written; a file that is there already is replaced.

@@ -18,7 +18,7 @@ const LEASE_WAIT: Millis = Millis::seconds(2);
 /// How long a call record lives (report, 4.3).
 const RECORD_LIFE: Millis = Millis::seconds(5);
 /// From request to grant of a free lease, in µs: Redis beside the nodes, over a plant network.
-const STORE_ROUND_TRIP_US: u64 = 1000;
+pub(in crate::before_after) const STORE_ROUND_TRIP_US: u64 = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
