@@ -247,7 +247,7 @@ struct Owner {
     asked: Vec<oneshot::Sender<PlantReport>>,
     /// Which frames a troubled radio loses.
     frames: Rng,
-    /// What a slow radio has not brought yet, and what waits for a vehicle that stands still.
+    /// What a slow radio has not brought yet.
     late: Late,
 }
 
@@ -327,12 +327,7 @@ impl Owner {
             Input::Happened(SimEvent::ControlBeat { vehicle }) if self.frame_is_lost(&vehicle) => {}
             Input::Happened(event) => match addressee(&event).cloned() {
                 Some(vehicle) => self.carry(&vehicle, Frame::Comes(event)),
-                None => {
-                    if let SimEvent::Troubled(PlantTrouble::VehicleGoesOn { vehicle }) = &event {
-                        self.late.hasten(vehicle, Instant::now());
-                    }
-                    self.happen(event);
-                }
+                None => self.happen(event),
             },
             Input::ReportAsked(answer) => self.asked.push(answer),
         }
@@ -360,21 +355,15 @@ impl Owner {
                     }
                 }
                 SimEffect::Radio { vehicle, up } => self.fleet.set_radio(&vehicle, up),
+                SimEffect::VehicleHeard { .. } => {}
             }
         }
         Ok(())
     }
 
-    /// Brings a frame to or from a vehicle, later where its radio is slow or the vehicle stands still.
+    /// Brings a frame to or from a vehicle, later where its radio is slow.
     fn carry(&mut self, vehicle: &VehicleId, frame: Frame) {
-        let model = self.sim.vehicle(vehicle);
-        let slow = model.map(|it| it.troubled_road().delay).unwrap_or_default();
-        let until = match &frame {
-            Frame::Comes(_) => model.and_then(|it| it.stands_still_until()),
-            Frame::Leaves(..) => None,
-        };
-        let stands = until.map(|it| it.since(self.now())).unwrap_or_default();
-        let in_time = match slow.max(stands) {
+        let in_time = match self.sim.vehicle(vehicle).map(|it| it.troubled_road().delay).unwrap_or_default() {
             Millis(0) => Some(frame),
             Millis(delay) => self.late.hold(Instant::now() + Duration::from_millis(delay), frame),
         };

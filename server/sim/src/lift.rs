@@ -413,5 +413,4 @@ impl LiftModel {
 }
 
 #[cfg(test)]
-#[path = "lift/tests.rs"]
 mod tests;

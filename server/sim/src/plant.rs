@@ -306,6 +306,9 @@ impl SimPlant {
         while let Some(effect) = vehicle.model.poll_effect() {
             let id = vehicle.id.clone();
             match effect {
+                VehicleEffect::Heard { command, began } => {
+                    self.effects.push_back(SimEffect::VehicleHeard { command, began });
+                }
                 VehicleEffect::Send(message) => {
                     self.effects.push_back(SimEffect::VehicleSend { vehicle: id, message });
                 }

@@ -5,6 +5,7 @@
 //! until its link is opened with a higher generation. What happened is reported until the broker has it.
 
 mod admit;
+mod arrivals;
 mod kept;
 mod memory;
 mod say;
@@ -19,7 +20,7 @@ use kernel::plant::Vehicle;
 use kernel::safeguard::Safeguards;
 use kernel::time::{Millis, Mono};
 use kernel::timing::{CONTROL_BEAT_PERIOD, CONTROL_BEATS_MISSED_MAX, HEARTBEAT_PERIOD};
-use kernel::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleReport};
+use kernel::wire::vehicle::{Heartbeat, Telemetry, VehicleAck, VehicleCommand, VehicleReport};
 
 pub use kept::KeptVehicle;
 pub(crate) use kept::VehicleMark;
@@ -29,6 +30,7 @@ pub use trouble::{FROZEN_MAX, RadioEffect, RadioPlace, RadioRoad, RadioTrouble};
 use crate::radio::{Cover, Radio, Signal};
 use crate::rng::Rng;
 use crate::ways::Ways;
+use arrivals::Arrival;
 use work::Work;
 
 /// Period of telemetry.
@@ -39,6 +41,13 @@ const LINK_SILENCE: Millis = CONTROL_BEAT_PERIOD.times(CONTROL_BEATS_MISSED_MAX)
 /// What a vehicle wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VehicleEffect {
+    /// Its controller has read a command. Said for those who watch, before what follows from it.
+    Heard {
+        /// Which.
+        command: Box<VehicleCommand>,
+        /// It began to work on it by that.
+        began: bool,
+    },
     /// Send this. Acknowledgements and reports go by the reliable road.
     Send(VehicleMessage),
     /// The radio came or went.
@@ -146,6 +155,8 @@ pub struct VehicleModel {
     sensor_late: Option<(Millis, Mono)>,
     /// Its controller stands still since then, until then.
     frozen: Option<(Mono, Mono)>,
+    /// What reached it meanwhile.
+    waiting: VecDeque<Arrival>,
     acknowledged: u64,
     beat: u64,
     heartbeat_due: Mono,
@@ -172,6 +183,7 @@ impl VehicleModel {
             radio_troubles: Vec::new(),
             sensor_late: None,
             frozen: None,
+            waiting: VecDeque::new(),
             id: start.id,
             vehicle: start.vehicle,
             ways,
@@ -211,36 +223,6 @@ impl VehicleModel {
     /// When it last came back to where radio covers.
     pub fn covered_at(&self) -> Option<Mono> {
         self.radio.covered_at()
-    }
-
-    /// Its session with the broker stands. The link stays closed until it is opened anew, and what the broker does
-    /// not have yet is said again. Without radio this is an echo from before, and ignored.
-    pub fn connect(&mut self) {
-        if !self.radio.is_up() {
-            return;
-        }
-        self.connected = true;
-        self.link_open = false;
-        for report in self.undelivered.clone() {
-            self.effects.push_back(VehicleEffect::Send(VehicleMessage::Report(report)));
-        }
-    }
-
-    /// Its session broke.
-    pub fn disconnect(&mut self) {
-        self.connected = false;
-    }
-
-    /// A control node lives.
-    pub fn hear_beat(&mut self, now: Mono) {
-        if self.connected {
-            self.beat_heard = now;
-        }
-    }
-
-    /// The broker has the report with this number of this boot.
-    pub fn deliver(&mut self, report: u64) {
-        self.undelivered.retain(|it| it.report != report);
     }
 
     /// Where it stands with nothing in hand.
@@ -288,6 +270,7 @@ impl VehicleModel {
             self.telemetry_due = self.telemetry_due + TELEMETRY_PERIOD;
             self.say_telemetry(now);
         }
+        self.read_what_waited(now);
     }
 
     /// The next effect, if any.

@@ -1,14 +1,11 @@
-//! Frames that a slow radio brings later, or that wait for a vehicle that stands still.
+//! Frames that a slow radio brings later.
 
 use kernel::ids::VehicleId;
 use sim::plant::SimEvent;
 use sim::vehicle::VehicleMessage;
 use tokio::time::Instant;
 
-use super::addressee;
-
-/// Frames that are on their way: a second and a half of a fleet of fifty, or all that a few that stand still are sent.
-/// Beyond it they come in time.
+/// Frames that are on their way: a second and a half of a fleet of fifty. Beyond it they come in time.
 const HELD_MAX: usize = 1024;
 
 /// One frame.
@@ -35,15 +32,6 @@ impl Late {
         }
         self.held.push((due, frame));
         None
-    }
-
-    /// All that is on its way to a vehicle is due now.
-    pub(super) fn hasten(&mut self, vehicle: &VehicleId, now: Instant) {
-        for (due, frame) in &mut self.held {
-            if matches!(frame, Frame::Comes(event) if addressee(event) == Some(vehicle)) {
-                *due = now;
-            }
-        }
     }
 
     /// When the next is due.
@@ -73,17 +61,5 @@ mod tests {
         assert!(late.hold(due, Frame::Comes(SimEvent::Tick)).is_some());
         assert_eq!((late.due(), late.arrived(now).len()), (Some(due), 0));
         assert_eq!((late.arrived(due).len(), late.due()), (HELD_MAX, None));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_waits_for_a_vehicle_that_goes_on_comes_at_once() {
-        let (mut late, now) = (Late::default(), Instant::now());
-        let [one, other] = ["V1", "V2"].map(|it| VehicleId::try_new(it).unwrap());
-        for vehicle in [&one, &other] {
-            let beat = SimEvent::ControlBeat { vehicle: vehicle.clone() };
-            assert!(late.hold(now + Duration::from_secs(9), Frame::Comes(beat)).is_none());
-        }
-        late.hasten(&one, now);
-        assert_eq!((late.arrived(now).len(), late.due()), (1, Some(now + Duration::from_secs(9))));
     }
 }

@@ -227,6 +227,7 @@ impl<'a> Day<'a> {
                     self.connected.insert(vehicle, false);
                 }
                 SimEffect::VehicleSend { vehicle, message } => self.hear(vehicle, message)?,
+                SimEffect::VehicleHeard { .. } => {}
             }
         }
         while let Some(effect) = self.policy.poll_effect() {

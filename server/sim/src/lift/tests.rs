@@ -1,6 +1,8 @@
 use super::*;
 use crate::fixture;
 
+mod trouble;
+
 /// Runs a lift and writes commands to it.
 struct Bench {
     lift: LiftModel,

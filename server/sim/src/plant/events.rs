@@ -58,6 +58,13 @@ pub enum SimEffect {
         /// What they show.
         status: LiftStatus,
     },
+    /// A vehicle's controller has read a command: nothing is to be done, and whoever watches sees it.
+    VehicleHeard {
+        /// Which.
+        command: Box<VehicleCommand>,
+        /// It began to work on it by that.
+        began: bool,
+    },
     /// A vehicle says something.
     VehicleSend {
         /// Who.

@@ -47,7 +47,9 @@ impl Bench {
                 SimEffect::VehicleSend { vehicle, message: VehicleMessage::Report(it) } => {
                     self.event(SimEvent::ReportDelivered { vehicle, report: it.report });
                 }
-                SimEffect::VehicleSend { .. } | SimEffect::LiftStatus { .. } => {}
+                SimEffect::VehicleSend { .. }
+                | SimEffect::VehicleHeard { .. }
+                | SimEffect::LiftStatus { .. } => {}
             }
         }
     }
@@ -256,7 +258,10 @@ fn a_radio_that_is_mended_before_its_time_comes_back_alone() {
     bench.event(SimEvent::Tick);
     let radio = bench.seen.iter().filter_map(|(_, it)| match it {
         SimEffect::Radio { vehicle: who, up } if *who == vehicle("V1") => Some(*up),
-        SimEffect::Radio { .. } | SimEffect::VehicleSend { .. } | SimEffect::LiftStatus { .. } => None,
+        SimEffect::Radio { .. }
+        | SimEffect::VehicleHeard { .. }
+        | SimEffect::VehicleSend { .. }
+        | SimEffect::LiftStatus { .. } => None,
     });
     assert_eq!(radio.collect::<Vec<_>>(), [false, true]);
 }

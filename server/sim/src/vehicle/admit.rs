@@ -13,11 +13,20 @@ use super::{Position, VehicleEffect, VehicleMessage, VehicleModel};
 const UNDELIVERED_MAX: usize = 64;
 
 impl VehicleModel {
-    /// Takes a command, or says why not. Without radio it cannot have arrived, and is not heard.
-    pub fn command(&mut self, command: &VehicleCommand, now: Mono) {
+    pub(super) fn hear_command(&mut self, command: &VehicleCommand, now: Mono) {
         if !self.connected || command.vehicle != self.id {
             return;
         }
+        let hand = |it: &Self| (it.working_on() == Some(&command.id), it.has_completed(&command.id));
+        let (before, n_said) = (hand(self), self.effects.len());
+        self.answer(command, now);
+        let after = hand(self);
+        let began = !before.0 && after.0 || !before.1 && after.1;
+        let heard = VehicleEffect::Heard { command: Box::new(command.clone()), began };
+        self.effects.insert(n_said, heard);
+    }
+
+    fn answer(&mut self, command: &VehicleCommand, now: Mono) {
         let remembered = self.memory.answer(command);
         if let Some(verdict) = remembered.filter(|_| self.safeguards.holds(Safeguard::CommandMemory)) {
             // A later claim may ask for the same command; it fences the earlier one all the same.

@@ -106,8 +106,9 @@ impl VehicleModel {
             radio,
             radio_troubles,
             sensor_late,
-            // A standstill ends with the process.
+            // A standstill ends with the process, and what waits in its sockets.
             frozen,
+            waiting: _,
             acknowledged,
             beat,
             heartbeat_due,
@@ -172,6 +173,7 @@ impl VehicleModel {
             radio_troubles: kept.radio_troubles.into_iter().map(|it| it.thaw(now)).collect(),
             sensor_late: kept.sensor_late.map(|(by_ms, in_ms)| (by_ms, now + in_ms)),
             frozen: None,
+            waiting: [].into(),
             acknowledged: kept.acknowledged,
             beat: kept.beat,
             heartbeat_due: now + kept.heartbeat_in_ms,

@@ -6,6 +6,9 @@ use crate::fixture::{
     command, drive, floor, lift, order, path, pick, plant, point, put, ride, task, vehicle,
 };
 
+mod frozen;
+mod radio;
+
 /// Runs vehicle V1, from point H1, and collects what it does.
 struct Bench {
     model: VehicleModel,
@@ -97,6 +100,14 @@ impl Bench {
 
     fn progress(&self) -> Vec<Progress> {
         self.reports().into_iter().map(|it| it.progress).collect()
+    }
+
+    fn telemetry(&self) -> Vec<Telemetry> {
+        let sample = |effect: &VehicleEffect| {
+            let VehicleEffect::Send(VehicleMessage::Telemetry(telemetry)) = effect else { return None };
+            Some(telemetry.clone())
+        };
+        self.seen.iter().filter_map(sample).collect()
     }
 
     fn heartbeat(&self) -> Heartbeat {
@@ -433,54 +444,4 @@ fn a_blind_point_is_deaf_and_mute() {
     bench.collect();
     assert_eq!(bench.acks().len(), 2, "no command enters one");
     assert_eq!(path(&["B2"]).first().map(|it| bench.model.ways.cover_at(it)), Some(Cover::Dead));
-}
-
-#[test]
-fn telemetry_tells_the_signal_each_second() {
-    let mut bench = Bench::open();
-    bench.run(Millis::seconds(10));
-    let sample = |effect: &VehicleEffect| {
-        let VehicleEffect::Send(VehicleMessage::Telemetry(telemetry)) = effect else { return None };
-        Some(telemetry.clone())
-    };
-    let samples: Vec<Telemetry> = bench.seen.iter().filter_map(sample).collect();
-    assert_eq!(samples.len(), 10);
-    assert!(samples.iter().all(|it| (-58..=-52).contains(&it.rssi_dbm) && it.battery_pct <= 100));
-}
-
-#[test]
-fn a_frozen_controller_does_nothing_and_goes_on_where_it_was_with_a_closed_link() {
-    let mut bench = Bench::open();
-    bench.tell(&command("V1", 2, drive(&["H1", "S1", "W1"])));
-    bench.run(Millis(3000));
-    let place = bench.model.place(bench.now);
-    bench.model.freeze(bench.now + Millis::seconds(8), bench.now);
-    bench.seen.clear();
-    bench.run_with(Millis(7900), false);
-    assert_eq!(bench.seen, [], "it says nothing");
-    assert_eq!(bench.model.place(bench.now), place);
-    bench.run_with(Millis(100), false);
-    let beat = bench.heartbeat();
-    assert_eq!((beat.place, beat.link_open), (place, false));
-    let next = command("V1", 3, drive(&["H1", "S1"]));
-    assert_eq!(bench.refusal(&next), Some(VehicleRefusal::StaleLink));
-    bench.run(Millis(6900));
-    assert_eq!(bench.progress(), []);
-    bench.run(Millis(100));
-    assert_eq!(bench.progress(), [Progress::Done], "later by what it stood still");
-}
-
-#[test]
-fn a_frozen_controller_goes_on_before_its_time_when_it_is_told() {
-    let mut bench = Bench::open();
-    bench.model.freeze(bench.now + Millis::seconds(20), bench.now);
-    bench.run_with(Millis(1000), false);
-    assert!(bench.model.stands_still_until().is_some());
-    bench.model.go_on(bench.now);
-    bench.seen.clear();
-    bench.run_with(Millis(100), false);
-    assert_eq!(bench.model.stands_still_until(), None);
-    assert!(!bench.seen.is_empty(), "it says that it is there");
-    bench.model.go_on(bench.now);
-    assert_eq!(bench.model.stands_still_until(), None, "nothing stands still");
 }

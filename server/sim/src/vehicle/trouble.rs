@@ -92,8 +92,7 @@ impl VehicleModel {
         self.sensor_late.map(|(by_ms, _)| by_ms)
     }
 
-    /// The controller stands still until a moment, and the vehicle with it. Whoever has something for it keeps that until
-    /// it goes on.
+    /// The controller stands still until a moment, and the vehicle with it. What reaches it waits until it goes on.
     pub fn freeze(&mut self, until: Mono, now: Mono) {
         let (since, before) = self.frozen.unwrap_or((now, until));
         self.frozen = Some((since, before.max(until)));
@@ -121,6 +120,7 @@ impl VehicleModel {
     pub fn restart(&mut self, now: Mono) {
         self.memory = std::mem::take(&mut self.memory).started();
         self.frozen = None;
+        self.waiting.clear();
         self.settle_where_it_stands();
         self.completions.clear();
         self.undelivered.clear();

@@ -12,7 +12,7 @@ use super::perform::{BROKER_LEG, STORE_LEG};
 use super::post::Parcel;
 use super::{CONNECT_TIME, World};
 use crate::fault::{PlcLinkEffect, Road};
-use crate::plant::{SimEvent, SimPlant};
+use crate::plant::SimEvent;
 use crate::vehicle::VehicleMessage;
 
 /// A WMS that got no answer, or "try again", asks again with the same key.
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// Until when the gateway, vehicle or broker stands still that should take a parcel.
+    /// Until when the gateway, vehicle or broker stands still that should take or send a parcel.
     pub(super) fn pause_of_taker(&mut self, parcel: &Parcel) -> Option<Mono> {
         let idx = match parcel {
             Parcel::ToGateway { gateway, .. }
@@ -104,13 +104,13 @@ impl World {
             | Parcel::ReadDone { gateway, .. }
             | Parcel::Written { gateway, .. } => *gateway,
             Parcel::Poll { lift } => self.gateway_of(lift)?.0,
-            Parcel::OverRadio { command, .. } => return self.stands_still(&command.vehicle),
-            Parcel::ReportTaken { vehicle, .. } | Parcel::Beat { vehicle, .. } => {
-                return self.stands_still(vehicle);
-            }
+            // It is the vehicle that connects; what is sent to one that stands still waits in its own sockets.
             Parcel::Connect { vehicle } => return self.stands_still(vehicle).max(self.broker_pause()),
             Parcel::ToNode { .. }
             | Parcel::ToVehicle(_)
+            | Parcel::OverRadio { .. }
+            | Parcel::ReportTaken { .. }
+            | Parcel::Beat { .. }
             | Parcel::FromVehicle { .. }
             | Parcel::ToLedger { .. }
             | Parcel::AskLedger { .. }
@@ -213,19 +213,16 @@ impl World {
             }
             return;
         }
-        let vehicle = command.vehicle.clone();
-        let hand = |sim: &SimPlant| {
-            let vehicle = sim.vehicle(&vehicle);
-            let works = vehicle.is_some_and(|it| it.working_on() == Some(&command.id));
-            (works, vehicle.is_some_and(|it| it.has_completed(&command.id)))
-        };
-        let before = hand(&self.sim);
-        self.sim.handle(SimEvent::VehicleCommand(Box::new(command.clone())), self.now);
-        let after = hand(&self.sim);
-        let began = !before.0 && after.0 || !before.1 && after.1;
-        self.checkers.vehicle_heard(self.now, &command, connection, began);
-        self.coverage.heard(&command);
-        self.note(|| format!("{vehicle} hears {} link {} began {began}", command.id, command.link));
+        self.sim.handle(SimEvent::VehicleCommand(Box::new(command)), self.now);
+    }
+
+    /// A vehicle's controller has read a command.
+    pub(super) fn vehicle_heard(&mut self, command: &VehicleCommand, began: bool) {
+        let VehicleCommand { id, vehicle, link, .. } = command;
+        let connection = self.sessions.get(vehicle).map(|it| it.connection).unwrap_or_default();
+        self.checkers.vehicle_heard(self.now, command, connection, began);
+        self.coverage.heard(command);
+        self.note(|| format!("{vehicle} hears {id} link {link} began {began}"));
     }
 
     fn vehicle_says(&mut self, vehicle: VehicleId, connection: u32, message: VehicleMessage) {

@@ -150,6 +150,7 @@ impl World {
                     self.coverage.radio_lost(self.now, &vehicle);
                     self.disconnect(&vehicle);
                 }
+                SimEffect::VehicleHeard { command, began } => self.vehicle_heard(&command, began),
                 SimEffect::VehicleSend { vehicle, message } => self.hear_vehicle(vehicle, message),
             }
         }
