@@ -50,8 +50,8 @@ fn what_is_sent_to_whom_stands_still_arrives_afterwards() {
         let mut world = World::new(config(2, 1, &[(5, "S2", "S1")]));
         world.run_for(Millis(4900));
         world.inject(kind);
-        assert_eq!(lines(&mut world, Millis(11_900), "V2 hears T-A1.0"), 0, "{what}");
-        assert!(lines(&mut world, Millis(200), "V2 hears T-A1.0") > 0, "{what}");
+        assert_eq!(lines(&mut world, Millis(11_500), "V2 hears T-A1.0"), 0, "{what}");
+        assert!(lines(&mut world, Millis(600), "V2 hears T-A1.0") > 0, "{what}");
     }
 }
 
