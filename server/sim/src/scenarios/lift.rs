@@ -35,6 +35,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "Clocks of node, gateway and lease store are set while a command is late.",
         road::CLOCK_STEP,
     ),
+    built("clock_step_3s", "The same clocks are set by no more than three seconds.", road::CLOCK_STEP_3S),
     built(
         "lease_store_partition_belief",
         "A node that lost the lease store believes that it holds a lift.",
@@ -50,7 +51,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "A replica of the lease store gives one token to two holders.",
         voices::EQUAL_TOKENS,
     ),
-    built("lease_store_down_31s", "No node reaches the lease store for 31 s.", edge::STORE_DOWN),
+    built(
+        "lease_store_down_31s",
+        "No node reaches the lease store for 31 s, and soon again.",
+        edge::STORE_DOWN,
+    ),
     built(
         "one_node_cut_off_others_healthy",
         "One node alone does not reach the lease store.",

@@ -1,6 +1,6 @@
-//! A vehicle or the broker stands still, and the broker's clock is set, at any moment of a whole order.
+//! A vehicle or the broker stands still, and clocks are set, at any moment of a whole order.
 
-use kernel::ids::VehicleId;
+use kernel::ids::{GatewayId, NodeId, VehicleId};
 use kernel::time::Millis;
 use sim::fault::{FaultKind, Machine};
 use sim::plant::PlantTrouble;
@@ -31,6 +31,21 @@ fn the_broker_stands_still_at_any_moment_and_the_load_is_moved_once() {
     for seconds in 2..120 {
         let kind = FaultKind::BrokerPaused { for_ms: SPAN };
         holds(with_fault(seconds, kind), &format!("paused after {seconds} s"));
+    }
+}
+
+/// Nothing is ordered and nothing is safe by a wall clock, so it does not matter which way it goes (A5).
+#[test]
+fn clocks_are_set_either_way_at_any_moment_and_the_load_is_moved_once() {
+    let node = NodeId::try_new("A").expect("a name");
+    let gateway = GatewayId::try_new("G1").expect("a name");
+    for machine in [Machine::Node(node), Machine::Gateway(gateway), Machine::Store, Machine::Broker] {
+        for by_ms in [-60_000, -3000, 3000, 60_000] {
+            for seconds in (2..120).step_by(7) {
+                let kind = FaultKind::ClockStepped { machine: machine.clone(), by_ms };
+                holds(with_fault(seconds, kind), &format!("{machine:?} by {by_ms} after {seconds} s"));
+            }
+        }
     }
 }
 

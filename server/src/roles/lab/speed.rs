@@ -35,6 +35,8 @@ pub(super) fn run(args: &Args, progress: &mut Progress) -> anyhow::Result<ExitCo
     }
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
+    // Outside the time that is measured: what can only be said at the end.
+    world.compare();
     let site_s = sim::figure(world.elapsed().0 / 1000);
     let events = sim::figure(world.events());
     let stdout = &mut std::io::stdout();

@@ -62,6 +62,13 @@ pub(super) const STALE_READ: Script = Script {
     within: WITHIN,
 };
 
+/// Those of node and gateway back, that of the lease store ahead.
+fn set_clocks_while_a_command_is_late(play: &mut Play, by_ms: i64) {
+    trouble_the_first_command(play, RoadEffect::Delay { by_ms: Millis::seconds(4) });
+    play.until("late on the road: Command");
+    play.step_clocks(-by_ms, -by_ms, by_ms);
+}
+
 pub(super) const LATE_COMMAND: Script = Script {
     safeguard: Safeguard::ReadAge,
     backups: &[],
@@ -83,6 +90,10 @@ pub(super) const LATE_COMMAND: Script = Script {
     within: WITHIN,
 };
 
+/// As far as a time server that was away sets a clock: it still makes what is four seconds old look fresh.
+pub(super) const CLOCK_STEP_3S: Script =
+    Script { play: |play| set_clocks_while_a_command_is_late(play, 3000), ..CLOCK_STEP };
+
 /// By a clock that was set back, what was read four seconds ago is from the future, and fresh.
 pub(super) const CLOCK_STEP: Script = Script {
     safeguard: Safeguard::SteadyClock,
@@ -90,11 +101,7 @@ pub(super) const CLOCK_STEP: Script = Script {
     checker: Checker::NothingStale,
     site: Site::with(2),
     orders: DOWN,
-    play: |play| {
-        trouble_the_first_command(play, RoadEffect::Delay { by_ms: Millis::seconds(4) });
-        play.until("late on the road: Command");
-        play.step_clocks(-60_000, -60_000, 60_000);
-    },
+    play: |play| set_clocks_while_a_command_is_late(play, 60_000),
     danger: &["late on the road: Command", "FAULT ClockStepped … A", "FAULT ClockStepped … G1"],
     expects: &[
         "FAULT ClockStepped … G1",
