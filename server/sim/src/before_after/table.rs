@@ -7,7 +7,7 @@ use kernel::time::Millis;
 use super::figures::Figures;
 
 /// What has to be said of figures that look comparable and are not.
-pub(super) const NOTES: [&str; 5] = [
+pub(super) const NOTES: [&str; 6] = [
     "Fitted are the mean waits of the first two columns alone, by three constants; everything else fell out. Nothing is \
      fitted for Hoistway.",
     "The report’s figures after its change stand at the end of a row. Its −40 % commands is what its call record \
@@ -18,6 +18,8 @@ pub(super) const NOTES: [&str; 5] = [
      turns a moving car round; the report’s lift seems to have borne most of them.",
     "Hoistway holds the lift for longer than leases alone: a vehicle creeps to the door only when the car stands open \
      for it, and the door is held until the plant and the vehicle, back on the radio, both say that it is in, or out.",
+    "Hoistway chooses vehicles itself, and brings one by lift where it is there soonest; in the other columns an order \
+     waits half an hour for a vehicle of its own floor. Rides without a load are rides that others wait for.",
 ];
 
 /// One row: what, then before, here and in the report, and after, by leases only, by Hoistway and in the report.
