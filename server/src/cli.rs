@@ -44,7 +44,12 @@ orders are refused with 503 and /readyz says so; nothing that was accepted is lo
 the server inside the plant's network or in a tunnel.
 Nodes that share lifts keep their leases on one Redis, which may come and go: without it /readyz says
 `degraded: [\"lease\"]`, no lift is commanded, and after 30 s the gateways decide between the nodes by themselves. An
-address with a password is better given by HOISTWAY_LEASES, for the command line of a process can be read by others.
+address with a password is better given by HOISTWAY_LEASES, for the command line of a process can be read by others:
+  redis://[user:password@]host:port[/database]                                       one Redis
+  redis-sentinel://[user:password@]host:port,host:port/master-name[/database]        the master that sentinels name
+  redis-cluster://[user:password@]host:port,host:port                                a cluster, by any of its servers
+With ?replicas=N after it, a grant that N replicas have not confirmed in 100 ms is given back, and a store whose replicas
+confirm nothing counts as away.
 Until there are accounts a node listens on loopback only.";
 
 const GATEWAY_HELP: &str = "\

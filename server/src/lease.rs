@@ -6,6 +6,7 @@
 //! that nobody makes it twice. Knows nothing of what a lease is used for: the gateway's
 //! fence makes it safe that a lease can end, be broken, or be granted twice by a store that forgot.
 
+mod find;
 mod in_process;
 mod link;
 mod redis_store;
@@ -64,7 +65,7 @@ impl LeaseStore {
     ///
     /// # Errors
     /// Who holds it and the place in the line; the store is down, which is known within 600 ms; or it is not known
-    /// whether it was granted.
+    /// whether it was granted; or fewer replicas than are wanted have the grant, and it was given back.
     pub async fn acquire(
         &self,
         lift: &LiftId,
@@ -99,7 +100,8 @@ impl LeaseStore {
                 () = tokio::time::sleep_until(give_up.min(Instant::now() + nap)) => None,
             };
             // Who asked longer ago than a claim may take could have lost the grant by now, and asks.
-            if let Some(token) = granted.filter(|_| clock::mono().since(asked_at) < timing.claim) {
+            let is_fresh = clock::mono().since(asked_at) < timing.claim;
+            if let Some(token) = granted.filter(|_| is_fresh && self.grants_by_wake_up()) {
                 let lease = HeldLease::granted_for(lift.clone(), nonce, token, asked_at, timing.ttl);
                 self.claim(lease.clone(), request.holder);
                 return Ok(lease);
@@ -237,6 +239,14 @@ impl LeaseStore {
     fn claim(&self, lease: HeldLease, holder: NodeId) {
         let store = self.clone();
         tokio::spawn(async move { store.renew(&lease, &holder).await.map(drop) });
+    }
+
+    /// A grant counts as it comes with the wake-up. Else whoever was woken asks, and hears whether it is confirmed.
+    fn grants_by_wake_up(&self) -> bool {
+        match self {
+            Self::InProcess(_) => true,
+            Self::Redis(store) => store.grants_by_wake_up(),
+        }
     }
 
     async fn ask(&self, request: &LeaseRequest, stays: bool) -> Result<LeaseAnswer, LeaseRefusal> {

@@ -81,6 +81,10 @@ pub enum LeaseRefusal {
     /// The store was asked and did not answer: it may have done it. Ask again by the same nonce before anything else.
     #[error("the lease store did not answer, so it may have granted")]
     Unknown,
+    /// Too few replicas of the store have it, so a change of masters could forget it: a grant was given back, a renewal
+    /// does not count.
+    #[error("too few replicas of the lease store confirm")]
+    NotReplicated,
     /// The lease had ended, is another's, or was taken over by a later request of the same node.
     #[error("the lease is not held any more")]
     Lost,

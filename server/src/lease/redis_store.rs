@@ -2,9 +2,10 @@
 //!
 //! Each step is one script, so it happens as a whole or not at all; the table of one process does the same in Rust.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::ids::{CommandId, LiftId, NodeId};
 use kernel::lease::{
@@ -13,12 +14,15 @@ use kernel::lease::{
 };
 use kernel::lift::LiftAction;
 use kernel::time::Millis;
-use redis::{Script, ScriptInvocation};
+use redis::Script;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::link::Link;
+use super::link::{Answer, Link, Step};
 use super::url::RedisUrl;
 use super::wakes::{Ear, Wakes, lease_key, name_of};
+
+/// The record of a lift's last call moves with each call, and who opens one holds the lift: two tries do.
+const RECORD_TRIES: u32 = 4;
 
 /// Leases that several nodes share. Clones are the same client.
 #[derive(Clone)]
@@ -33,6 +37,8 @@ struct Inner {
     wakes: Wakes,
     /// Where wake-ups for this process are published.
     channel: String,
+    /// The key of the record of each lift's last call, as far as it was heard of here.
+    records: Mutex<BTreeMap<LiftId, String>>,
     _ends: DropGuard,
 }
 
@@ -52,7 +58,7 @@ impl fmt::Debug for Redis {
 
 impl Redis {
     pub(super) fn new(url: &RedisUrl, timing: LeaseTiming, answer_max: Millis) -> anyhow::Result<Self> {
-        let link = Arc::new(Link::new(url.client()?, answer_max));
+        let link = Arc::new(Link::new(url.address()?, answer_max));
         let wakes = Wakes::default();
         let ends = CancellationToken::new();
         // A number that no other process has: the standard library keys its tables by chance.
@@ -60,7 +66,8 @@ impl Redis {
         tokio::spawn(ends.clone().run_until_cancelled_owned(Arc::clone(&link).watch()));
         let hear = Arc::clone(&link).hear(channel.clone(), wakes.clone());
         tokio::spawn(ends.clone().run_until_cancelled_owned(hear));
-        let inner = Inner { link, timing, scripts: Scripts::new(), wakes, channel, _ends: ends.drop_guard() };
+        let (scripts, records) = (Scripts::new(), Mutex::default());
+        let inner = Inner { link, timing, scripts, wakes, channel, records, _ends: ends.drop_guard() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -76,15 +83,29 @@ impl Redis {
         !self.inner.link.is_reached()
     }
 
+    /// A grant that came with a wake-up counts as it is: no replica has to confirm it.
+    pub(super) fn grants_by_wake_up(&self) -> bool {
+        !self.inner.link.is_confirmed()
+    }
+
     pub(super) async fn ask(&self, request: &LeaseRequest, stays: bool) -> Result<LeaseAnswer, LeaseRefusal> {
         let LeaseRequest { lift, holder, nonce, epoch, floor } = request;
-        let mut call = self.call(&self.inner.scripts.acquire, lift, holder, *nonce);
-        call.arg(*epoch).arg(*floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays));
-        let (how, who, number, left) = self.inner.link.ask::<(String, String, u64, i64)>(&call).await?;
-        read_answer(&how, &who, number, left).ok_or_else(|| {
-            tracing::error!(%lift, how, who, number, "the lease store holds what Hoistway did not put there");
-            LeaseRefusal::StoreDown
-        })
+        let mut step = self.step(&self.inner.scripts.acquire, lift, holder, *nonce);
+        step.arg(epoch).arg(floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays));
+        step.to_be_confirmed();
+        let Answer { told: (how, who, number, left), is_confirmed } =
+            self.inner.link.ask::<(String, String, u64, i64)>(&step).await?;
+        let answer = read_answer(&how, &who, number, left).ok_or_else(|| foreign(lift, &how, &who))?;
+        match &answer {
+            LeaseAnswer::Granted { token, .. } if !is_confirmed => {
+                // A change of masters now would forget it and grant the lift again.
+                _ = self.release(lift, (holder, *nonce), *token, None).await;
+                Err(LeaseRefusal::NotReplicated)
+            }
+            LeaseAnswer::Granted { .. } | LeaseAnswer::Waits { .. } | LeaseAnswer::Refused { .. } => {
+                Ok(answer)
+            }
+        }
     }
 
     pub(super) async fn renew(
@@ -93,11 +114,12 @@ impl Redis {
         (holder, nonce): (&NodeId, LeaseNonce),
         token: FencingToken,
     ) -> Result<Millis, LeaseRefusal> {
-        let mut call = self.call(&self.inner.scripts.renew, lift, holder, nonce);
-        call.arg(token.serial);
-        let (how, left) = self.inner.link.ask::<(String, i64)>(&call).await?;
+        let mut step = self.step(&self.inner.scripts.renew, lift, holder, nonce);
+        step.arg(token.serial).to_be_confirmed();
+        let Answer { told: (how, left), is_confirmed } = self.inner.link.ask::<(String, i64)>(&step).await?;
         match how.as_str() {
-            "renewed" => Ok(millis(left)),
+            "renewed" if is_confirmed => Ok(millis(left)),
+            "renewed" => Err(LeaseRefusal::NotReplicated),
             "too_long" => Err(LeaseRefusal::HeldTooLong),
             _ => Err(LeaseRefusal::Lost),
         }
@@ -110,13 +132,23 @@ impl Redis {
         token: FencingToken,
         settled: Option<&SettledCall>,
     ) -> Result<(), LeaseRefusal> {
-        let mut call = self.call(&self.inner.scripts.release, lift, holder, nonce);
-        call.key(last_key(lift)).arg(token.serial);
-        match settled {
-            Some(settled) => self.add_settled(&mut call, settled),
-            None => drop(call.arg("")),
+        for nth in 0..=RECORD_TRIES {
+            // What cannot be noted keeps nobody from the lift.
+            let settled = settled.filter(|_| nth < RECORD_TRIES);
+            let mut step = self.step(&self.inner.scripts.release, lift, holder, nonce);
+            step.key(last_key(lift)).key(self.record(lift)).arg(token.serial);
+            match settled {
+                Some(settled) => self.add_settled(&mut step, settled),
+                None => drop(step.arg("")),
+            }
+            let (how, record) = self.inner.link.ask_once::<(String, String)>(&step).await?.told;
+            match how.as_str() {
+                "released" => return Ok(()),
+                "elsewhere" => self.note_record(lift, record)?,
+                _ => return Err(LeaseRefusal::Lost),
+            }
         }
-        if self.inner.link.ask_once(&call).await? { Ok(()) } else { Err(LeaseRefusal::Lost) }
+        Err(LeaseRefusal::Unknown)
     }
 
     pub(super) async fn open_call(
@@ -126,56 +158,77 @@ impl Redis {
     ) -> Result<CallAnswer, LeaseRefusal> {
         let CallRequest { lift, nonce, token, call: what, command, accepted } = request;
         let LeaseTiming { outcome, record, .. } = self.inner.timing;
-        let mut call = self.call(&self.inner.scripts.open, lift, holder, *nonce);
-        call.key(last_key(lift)).key(record_key(lift, what));
-        call.arg(token.serial).arg(token.epoch).arg(command.as_str()).arg(*accepted);
-        call.arg(outcome.0).arg(record.0);
-        let (how, by, since) = self.inner.link.ask::<(String, String, i64)>(&call).await?;
-        if how == "lost" {
-            return Err(LeaseRefusal::Lost);
+        for _ in 0..RECORD_TRIES {
+            let mut step = self.step(&self.inner.scripts.open, lift, holder, *nonce);
+            step.key(last_key(lift)).key(record_key(lift, what)).key(self.record(lift));
+            step.arg(token.serial).arg(token.epoch).arg(command).arg(accepted).arg(outcome.0).arg(record.0);
+            let (how, by, since) = self.inner.link.ask::<(String, String, i64)>(&step).await?.told;
+            match how.as_str() {
+                "lost" => return Err(LeaseRefusal::Lost),
+                "elsewhere" => self.note_record(lift, by)?,
+                _ => {
+                    self.note_record(lift, record_key(lift, what))?;
+                    return read_call(&how, &by, since).ok_or_else(|| foreign(lift, &how, &by));
+                }
+            }
         }
-        read_call(&how, &by, since).ok_or_else(|| {
-            tracing::error!(%lift, how, by, "the lease store holds what Hoistway did not put there");
-            LeaseRefusal::StoreDown
-        })
+        Err(LeaseRefusal::Unknown)
     }
 
     pub(super) async fn settle_call(&self, lift: &LiftId, settled: &SettledCall) -> Result<(), LeaseRefusal> {
-        let mut call = self.inner.scripts.settle.prepare_invoke();
-        call.key(last_key(lift));
-        self.add_settled(&mut call, settled);
-        self.inner.link.ask::<i64>(&call).await.map(drop)
+        for _ in 0..RECORD_TRIES {
+            let mut step = Step::new(&self.inner.scripts.settle);
+            step.key(last_key(lift)).key(self.record(lift));
+            self.add_settled(&mut step, settled);
+            let record = self.inner.link.ask::<String>(&step).await?.told;
+            if record.is_empty() {
+                return Ok(());
+            }
+            self.note_record(lift, record)?;
+        }
+        Err(LeaseRefusal::Unknown)
+    }
+
+    /// Where the record of the lift's last call is, by what was heard last. Scripts touch what is declared to them alone,
+    /// and one that finds it elsewhere says where.
+    fn record(&self, lift: &LiftId) -> String {
+        let records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.get(lift).cloned().unwrap_or_else(|| last_key(lift))
+    }
+
+    fn note_record(&self, lift: &LiftId, record: String) -> Result<(), LeaseRefusal> {
+        // Another key might be on another server, and of somebody else.
+        if !record.starts_with(&last_key(lift)) {
+            return Err(foreign(lift, "elsewhere", &record));
+        }
+        let mut records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.insert(lift.clone(), record);
+        Ok(())
     }
 
     /// What scripts take that settle a call.
-    fn add_settled(&self, call: &mut ScriptInvocation<'_>, settled: &SettledCall) {
+    fn add_settled(&self, step: &mut Step<'_>, settled: &SettledCall) {
         let outcome = match settled.outcome {
             CallOutcome::Acknowledged => "acknowledged",
             CallOutcome::NotRun => "not_run",
             CallOutcome::Unknown => "unknown",
         };
-        call.arg(settled.command.as_str()).arg(outcome).arg(self.inner.timing.record.0);
+        step.arg(&settled.command).arg(outcome).arg(self.inner.timing.record.0);
     }
 
-    /// A call with what every script takes.
-    fn call<'a>(
-        &self,
-        script: &'a Script,
-        lift: &LiftId,
-        holder: &NodeId,
-        nonce: LeaseNonce,
-    ) -> ScriptInvocation<'a> {
+    /// A step with what every script takes.
+    fn step<'a>(&self, script: &'a Script, lift: &LiftId, holder: &NodeId, nonce: LeaseNonce) -> Step<'a> {
         let key = lease_key(lift.as_str());
-        let mut call = script.prepare_invoke();
+        let mut step = Step::new(script);
         for suffix in ["", ":line", ":wants", ":serial", ":tickets"] {
-            call.key(format!("{key}{suffix}"));
+            step.key(format!("{key}{suffix}"));
         }
-        call.arg(holder.as_str()).arg(nonce.0);
+        step.arg(holder).arg(nonce.0);
         let LeaseTiming { ttl, hold_max, claim, ticket, .. } = self.inner.timing;
         for span in [ttl, hold_max, claim, self.inner.timing.alive(), ticket] {
-            call.arg(span.0);
+            step.arg(span.0);
         }
-        call
+        step
     }
 }
 
@@ -207,6 +260,12 @@ fn read_answer(how: &str, who: &str, number: u64, left: i64) -> Option<LeaseAnsw
         "refused" => Some(LeaseAnswer::Refused { holder, position }),
         _ => None,
     }
+}
+
+/// What is there is not Hoistway's.
+fn foreign(lift: &LiftId, how: &str, what: &str) -> LeaseRefusal {
+    tracing::error!(%lift, how, what, "the lease store holds what Hoistway did not put there");
+    LeaseRefusal::StoreDown
 }
 
 /// Names the record of the lift's last call. The braces make all keys of a lift live on one node of a cluster.

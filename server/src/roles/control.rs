@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", env = "HOISTWAY_BROKER")]
     pub broker: HostPort,
     /// The Redis that keeps the leases of the lifts, for nodes that share lifts: redis://USER:PASSWORD@HOST:PORT/DB,
-    /// of which user, password and database may be left out.
+    /// of which user, password and database may be left out, or redis-sentinel://… or redis-cluster://…, see below.
     /// Without it this node keeps them itself, and must be the only one of its site
     #[arg(long, value_name = "URL", env = "HOISTWAY_LEASES", hide_env_values = true)]
     pub leases: Option<RedisUrl>,

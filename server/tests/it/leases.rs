@@ -16,13 +16,26 @@ macro_rules! contract {
                 super::$name(&super::Bench::on_redis($timing).await).await;
             })*
         }
+        /// On servers that are shared: all at once, each on a lift of its own.
+        pub(super) async fn hold(bench: impl Fn(Timing) -> Bench) {
+            mod timings {
+                $(pub(super) fn $name() -> super::Timing { $timing })*
+            }
+            let all: Vec<std::pin::Pin<Box<dyn Future<Output = ()>>>> = vec![$({
+                let bench = bench(timings::$name());
+                Box::pin(async move { $name(&bench).await })
+            }),*];
+            futures_util::future::join_all(all).await;
+        }
     };
 }
 
 mod calls;
 mod contract;
+mod kinds;
 mod outage;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use kernel::ids::{LiftId, NodeId};
@@ -32,7 +45,7 @@ use kernel::time::Millis;
 use server::lease::{LeaseStore, RedisUrl};
 use tokio::time::timeout;
 
-use crate::stores::RedisServer;
+use crate::stores::{RedisServer, command};
 
 /// The epoch of every request here.
 const EPOCH: u32 = 3;
@@ -50,47 +63,97 @@ fn patient(url: &RedisUrl, timing: Timing) -> LeaseStore {
     LeaseStore::redis(url, timing, Millis::seconds(60)).unwrap()
 }
 
-/// A store of one kind, and its server where it has one.
+/// A store of one kind, and its servers where it has any.
 struct Bench {
     store: LeaseStore,
     /// The same leases, asked with [`calm`]. In one process the clock stands while anything is under way, so there is
     /// no need for it.
     calm: LeaseStore,
+    lift: LiftId,
+    /// Those that have the leases.
+    masters: Vec<SocketAddr>,
     server: Option<RedisServer>,
 }
 
 impl Bench {
     fn in_process(timing: Timing) -> Self {
         let store = LeaseStore::in_process(timing);
-        Self { calm: store.clone(), store, server: None }
+        Self { calm: store.clone(), store, lift: lift(), masters: Vec::new(), server: None }
     }
 
     async fn on_redis(timing: Timing) -> Self {
         let server = RedisServer::start().await;
-        let store = |timing| patient(&server.url(), timing);
-        Self { store: store(timing), calm: store(calm()), server: Some(server) }
+        let bench = Self::at(&server.text_url(), vec![server.address], "L1", timing);
+        Self { server: Some(server), ..bench }
     }
 
-    /// The store forgets everything.
+    /// On servers that were started before.
+    fn at(url: &str, masters: Vec<SocketAddr>, lift: &str, timing: Timing) -> Self {
+        let store = |timing| patient(&url.parse().unwrap(), timing);
+        let lift = LiftId::try_new(lift).unwrap();
+        Self { store: store(timing), calm: store(calm()), lift, masters, server: None }
+    }
+
+    /// The store forgets everything of the lift.
     async fn empty(&self) {
-        match &self.server {
-            Some(server) => drop(server.command(&["FLUSHALL"]).await.unwrap()),
-            None => self.store.forget(),
+        if self.masters.is_empty() {
+            self.store.forget();
         }
+        for key in self.found(&format!("*{{{}}}*", self.lift)).await {
+            self.command(&["DEL", &key]).await;
+        }
+    }
+
+    /// One command to the server that has the leases.
+    async fn command(&self, words: &[&str]) -> redis::Value {
+        for master in &self.masters {
+            match command(*master, words).await {
+                Err(error) if error.is_cluster_error() => {}
+                answer => return answer.unwrap(),
+            }
+        }
+        panic!("no server takes {words:?}")
+    }
+
+    /// The keys of this form.
+    async fn found(&self, pattern: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for master in &self.masters {
+            let keys = command(*master, &["KEYS", pattern]).await.unwrap();
+            found.extend(redis::from_redis_value::<Vec<String>>(keys).unwrap());
+        }
+        found.sort();
+        found
     }
 
     /// Waits until somebody is in the line.
     async fn line_forms(&self) {
-        let Some(server) = &self.server else { return tokio::task::yield_now().await };
+        if self.masters.is_empty() {
+            return tokio::task::yield_now().await;
+        }
+        let line = format!("agv:lift:control:{{{}}}:line", self.lift);
         let formed = async {
-            let line = ["ZCARD", "agv:lift:control:{L1}:line"];
-            while redis::from_redis_value::<u64>(server.command(&line).await.unwrap()).unwrap() == 0 {}
+            while redis::from_redis_value::<u64>(self.command(&["ZCARD", &line]).await).unwrap() == 0 {}
         };
         timeout(BOUND, formed).await.expect("somebody waits");
     }
 
     async fn acquire(&self, who: &str, nonce: u64) -> Result<HeldLease, LeaseRefusal> {
-        acquire(&self.store, who, nonce, 0).await
+        self.acquire_by(&self.store, who, (nonce, 0)).await
+    }
+
+    /// By the store with [`calm`].
+    async fn acquire_calm(&self, who: &str, nonce: u64) -> Result<HeldLease, LeaseRefusal> {
+        self.acquire_by(&self.calm, who, (nonce, 0)).await
+    }
+
+    async fn acquire_by(
+        &self,
+        store: &LeaseStore,
+        who: &str,
+        (nonce, floor): (u64, u64),
+    ) -> Result<HeldLease, LeaseRefusal> {
+        store.acquire(&self.lift, &node(who), LeaseNonce(nonce), EPOCH, floor).await
     }
 
     async fn release(&self, who: &str, lease: &HeldLease) -> Result<(), LeaseRefusal> {
@@ -109,7 +172,7 @@ impl Bench {
     ) -> Vec<(&'static str, FencingToken)> {
         let served = std::sync::Mutex::new(Vec::new());
         let waits = asking.iter().map(|(who, nonce)| async {
-            let lease = acquire(&self.calm, who, *nonce, 0).await.unwrap();
+            let lease = self.acquire_calm(who, *nonce).await.unwrap();
             served.lock().unwrap().push((*who, lease.token()));
             release(&self.calm, who, &lease).await.unwrap();
         });
@@ -124,7 +187,7 @@ async fn acquire(store: &LeaseStore, who: &str, nonce: u64, floor: u64) -> Resul
 }
 
 async fn release(store: &LeaseStore, who: &str, lease: &HeldLease) -> Result<(), LeaseRefusal> {
-    store.release(&lift(), &node(who), lease.nonce(), lease.token(), None).await
+    store.release(lease.lift(), &node(who), lease.nonce(), lease.token(), None).await
 }
 
 fn held_by(who: &str, position: u32) -> LeaseRefusal {

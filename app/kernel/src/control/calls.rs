@@ -88,7 +88,8 @@ impl Control {
         }
         match answer {
             // Records save commands and keep nothing safe: a store that went away meanwhile keeps none.
-            Ok(CallAnswer::Opened) | Err(LeaseRefusal::StoreDown | LeaseRefusal::Unknown) => {
+            Ok(CallAnswer::Opened)
+            | Err(LeaseRefusal::StoreDown | LeaseRefusal::Unknown | LeaseRefusal::NotReplicated) => {
                 self.make_call(lift, *calling, now);
             }
             Ok(CallAnswer::Joined { by, .. }) => {

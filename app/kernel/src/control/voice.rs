@@ -138,6 +138,7 @@ impl Control {
             LeaseRefusal::Unknown => self.request_lease(lift, nonce, now),
             LeaseRefusal::Held { .. }
             | LeaseRefusal::StoreDown
+            | LeaseRefusal::NotReplicated
             | LeaseRefusal::Lost
             | LeaseRefusal::HeldTooLong => self.fall_quiet(lift, now, AFTER_REFUSAL),
         }

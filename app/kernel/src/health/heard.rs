@@ -172,9 +172,10 @@ impl<Z: TimeZone> Health<Z> {
             let counter = match reason {
                 LeaseRefusal::Held { .. } => &mut leases.refused_held,
                 LeaseRefusal::StoreDown => &mut leases.refused_store_down,
-                LeaseRefusal::Unknown | LeaseRefusal::Lost | LeaseRefusal::HeldTooLong => {
-                    &mut leases.refused_otherwise
-                }
+                LeaseRefusal::Unknown
+                | LeaseRefusal::NotReplicated
+                | LeaseRefusal::Lost
+                | LeaseRefusal::HeldTooLong => &mut leases.refused_otherwise,
             };
             *counter += 1;
         });

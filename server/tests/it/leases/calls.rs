@@ -45,7 +45,7 @@ fn command(name: &str) -> CommandId {
 fn request(lease: &HeldLease, name: &str, (action, floor): (LiftAction, &str), accepted: u16) -> CallRequest {
     let call = Call { floor: FloorId::try_new(floor).unwrap(), action };
     let (nonce, token) = (lease.nonce(), lease.token());
-    CallRequest { lift: lift(), nonce, token, call, command: command(name), accepted }
+    CallRequest { lift: lease.lift().clone(), nonce, token, call, command: command(name), accepted }
 }
 
 fn joined_by(answer: &Result<CallAnswer, LeaseRefusal>) -> Option<&str> {
@@ -70,7 +70,7 @@ impl Bench {
     }
 
     async fn settle(&self, name: &str, outcome: CallOutcome) {
-        self.store.settle_call(&lift(), &SettledCall { command: command(name), outcome }).await.unwrap();
+        self.store.settle_call(&self.lift, &SettledCall { command: command(name), outcome }).await.unwrap();
     }
 
     /// A makes a call and gives the lift back to B, with or without a word on what became of the call.
@@ -79,20 +79,19 @@ impl Bench {
         assert_eq!(self.call("A", &first, "C1").await, Ok(CallAnswer::Opened));
         let settled = outcome.map(|outcome| SettledCall { command: command("C1"), outcome });
         let (nonce, token) = (first.nonce(), first.token());
-        self.store.release(&lift(), &node("A"), nonce, token, settled.as_ref()).await.unwrap();
+        self.store.release(&self.lift, &node("A"), nonce, token, settled.as_ref()).await.unwrap();
         self.acquire("B", 1).await.unwrap()
     }
 
     /// The keys of call records on Redis with the milliseconds that each has left, -1 without an end; in one process
     /// there is nothing to see.
     async fn keys(&self) -> Option<Vec<(String, i64)>> {
-        let server = self.server.as_ref()?;
-        let keys = server.command(&["KEYS", "agv:lift:order:*"]).await.unwrap();
-        let mut keys: Vec<String> = redis::from_redis_value(keys).unwrap();
-        keys.sort();
+        if self.masters.is_empty() {
+            return None;
+        }
         let mut found = Vec::new();
-        for key in keys {
-            let left = server.command(&["PTTL", &key]).await.unwrap();
+        for key in self.found(&format!("agv:lift:order:{{{}}}*", self.lift)).await {
+            let left = self.command(&["PTTL", &key]).await;
             found.push((key, redis::from_redis_value(left).unwrap()));
         }
         Some(found)
@@ -109,8 +108,8 @@ async fn a_duplicate_joins_what_is_pending(bench: &Bench) {
         "a lost answer is asked for again"
     );
     if let Some(keys) = bench.keys().await {
-        let expected = ["agv:lift:order:{L1}", "agv:lift:order:{L1}:F2:goTo"].map(|it| (it.to_owned(), -1));
-        assert_eq!(keys, expected);
+        let last = format!("agv:lift:order:{{{}}}", bench.lift);
+        assert_eq!(keys, [(last.clone(), -1), (format!("{last}:F2:goTo"), -1)]);
     }
 }
 
@@ -159,7 +158,7 @@ async fn a_later_call_voids_the_record_of_the_one_before(bench: &Bench) {
     bench.empty().await;
     let next = bench.handed_over(None).await;
     bench.release("B", &next).await.unwrap();
-    let other = bench.store.acquire(&lift(), &node("B"), LeaseNonce(2), EPOCH + 2, 0).await.unwrap();
+    let other = bench.store.acquire(&bench.lift, &node("B"), LeaseNonce(2), EPOCH + 2, 0).await.unwrap();
     assert_eq!(bench.call("B", &other, "C2").await, Ok(CallAnswer::Opened));
 }
 
@@ -191,7 +190,7 @@ async fn a_call_without_an_outcome_is_unknown_and_has_no_end(bench: &Bench) {
 async fn the_record_of_a_dead_holder_outlives_its_lease(bench: &Bench) {
     let dead = bench.acquire("A", 1).await.unwrap();
     assert_eq!(bench.call("A", &dead, "C1").await, Ok(CallAnswer::Opened));
-    let next = acquire(&bench.calm, "B", 1, 0).await.unwrap();
+    let next = bench.acquire_calm("B", 1).await.unwrap();
     let call = request(&next, "C2", GO, 7);
     let answer = bench.calm.open_call(&node("B"), &call).await.unwrap();
     let of_the_dead = match answer {
@@ -224,7 +223,7 @@ async fn a_store_that_is_away_keeps_no_record() {
     bench.server.as_mut().unwrap().kill();
     assert_eq!(bench.call("A", &lease, "C1").await, Err(LeaseRefusal::StoreDown));
     let settled = SettledCall { command: command("C1"), outcome: CallOutcome::Acknowledged };
-    assert_eq!(bench.store.settle_call(&lift(), &settled).await, Err(LeaseRefusal::StoreDown));
+    assert_eq!(bench.store.settle_call(&bench.lift, &settled).await, Err(LeaseRefusal::StoreDown));
 }
 
 /// It saves no command then, and says nothing that is not so.

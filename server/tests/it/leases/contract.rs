@@ -47,7 +47,7 @@ async fn one_holds_and_the_other_is_told_who_and_its_place(bench: &Bench) {
     let first = bench.acquire("A", 1).await.unwrap();
     assert_eq!((first.token().epoch, first.nonce()), (EPOCH, LeaseNonce(1)));
     assert_eq!(bench.acquire("B", 1).await, Err(held_by("A", 1)));
-    let other = LiftId::try_new("L2").unwrap();
+    let other = LiftId::try_new(&format!("{}-other", bench.lift)).unwrap();
     let elsewhere = bench.store.acquire(&other, &node("B"), LeaseNonce(2), EPOCH, 0).await;
     assert!(elsewhere.is_ok(), "another lift is another lease");
 }
@@ -81,7 +81,7 @@ async fn nobody_frees_the_lease_of_another(bench: &Bench) {
     let token = lease.token();
     let forged = FencingToken { serial: token.serial + 1, ..token };
     for (who, nonce, token) in [("B", 5, token), ("A", 6, token), ("A", 5, forged)] {
-        let released = bench.store.release(&lift(), &node(who), LeaseNonce(nonce), token, None).await;
+        let released = bench.store.release(&bench.lift, &node(who), LeaseNonce(nonce), token, None).await;
         assert_eq!(released, Err(LeaseRefusal::Lost), "{who} {nonce} {token:?}");
     }
     assert_eq!(bench.renew("B", &lease).await, Err(LeaseRefusal::Lost));
@@ -90,11 +90,11 @@ async fn nobody_frees_the_lease_of_another(bench: &Bench) {
 
 async fn a_lease_ends_by_itself(bench: &Bench) {
     let dead = bench.acquire("A", 1).await.unwrap();
-    let next = acquire(&bench.calm, "B", 1, 0).await.unwrap();
+    let next = bench.acquire_calm("B", 1).await.unwrap();
     assert!(next.token() > dead.token());
     assert_eq!(bench.renew("A", &dead).await, Err(LeaseRefusal::Lost));
     assert_eq!(bench.release("A", &dead).await, Err(LeaseRefusal::Lost));
-    let again = acquire(&bench.calm, "B", 1, 0).await.unwrap();
+    let again = bench.acquire_calm("B", 1).await.unwrap();
     assert_eq!(again.token(), next.token(), "the dead one's words do nothing");
 }
 
@@ -170,7 +170,7 @@ async fn a_serial_is_above_the_floor_whatever_is_forgotten(bench: &Bench) {
         if emptied {
             bench.empty().await;
         }
-        let lease = acquire(&bench.store, "A", nonce, floor).await.unwrap();
+        let lease = bench.acquire_by(&bench.store, "A", (nonce, floor)).await.unwrap();
         let serial = lease.token().serial;
         assert!(serial > floor, "{serial} after {floor}");
         assert!(serial > last || emptied, "{serial} after {last}");
@@ -202,6 +202,6 @@ async fn a_grant_that_is_told_again_has_less_left(bench: &Bench) {
     bench.acquire("B", 1).await.unwrap_err();
     let again = bench.acquire("A", 1).await.unwrap();
     let since = server::clock::mono();
-    let fresh = HeldLease::granted(lift(), LeaseNonce(1), lease.token(), since);
+    let fresh = HeldLease::granted(bench.lift.clone(), LeaseNonce(1), lease.token(), since);
     assert!(sends(&again, since) + 200 <= sends(&fresh, since), "the wait of B went by");
 }

@@ -34,7 +34,10 @@ impl Bench {
         let refused = |it: LeaseRefusal| match it {
             LeaseRefusal::Lost => "x".to_owned(),
             LeaseRefusal::HeldTooLong => ">".to_owned(),
-            other @ (LeaseRefusal::Held { .. } | LeaseRefusal::StoreDown | LeaseRefusal::Unknown) => {
+            other @ (LeaseRefusal::Held { .. }
+            | LeaseRefusal::StoreDown
+            | LeaseRefusal::NotReplicated
+            | LeaseRefusal::Unknown) => {
                 panic!("{other:?}")
             }
         };
