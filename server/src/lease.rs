@@ -13,6 +13,7 @@ mod redis_store;
 mod url;
 mod wakes;
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use kernel::ids::{LiftId, NodeId};
@@ -28,6 +29,11 @@ use crate::clock;
 pub use self::in_process::InProcess;
 pub use self::redis_store::Redis;
 pub use self::url::RedisUrl;
+
+/// A number that no other process has: the standard library keys its tables by chance.
+fn by_chance() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
 
 /// So long a store that is elsewhere has to answer; then it counts as away.
 pub const ANSWER_MAX: Millis = Millis(250);
@@ -59,35 +65,30 @@ impl LeaseStore {
 
     /// Asks for a lift and waits for the turn, at most [`LeaseTiming::wait`].
     ///
-    /// The serial of the grant is above `floor`, whatever the store has forgotten: the caller passes the highest that a
-    /// gateway may have seen. The same holder and nonce get the same grant again; a node's nonces rise, and a higher one
+    /// The serial of the grant is above the request's floor, whatever the store has forgotten: the caller passes the
+    /// highest that a gateway may have seen. A store that has forgotten, or fell back, has another life than the request
+    /// names and grants nothing by it. The same holder and nonce get the same grant again; a node's nonces rise, and a higher one
     /// says that it holds nothing by the lower ones any more.
     ///
     /// # Errors
     /// Who holds it and the place in the line; the store is down, which is known within 600 ms; or it is not known
-    /// whether it was granted; or fewer replicas than are wanted have the grant, and it was given back.
-    pub async fn acquire(
-        &self,
-        lift: &LiftId,
-        holder: &NodeId,
-        nonce: LeaseNonce,
-        epoch: u32,
-        floor: u64,
-    ) -> Result<HeldLease, LeaseRefusal> {
-        let request = LeaseRequest { lift: lift.clone(), holder: holder.clone(), nonce, epoch, floor };
+    /// whether it was granted; its life is another; or fewer replicas than are wanted have the grant, and it was given back.
+    pub async fn acquire(&self, request: &LeaseRequest) -> Result<HeldLease, LeaseRefusal> {
+        let LeaseRequest { lift, holder, nonce, .. } = request;
         let (timing, woken) = match self {
-            Self::InProcess(store) => (store.timing(), store.listen(&request)),
-            Self::Redis(store) => (store.timing(), store.listen(&request)),
+            Self::InProcess(store) => (store.timing(), store.listen(request)),
+            Self::Redis(store) => (store.timing(), store.listen(request)),
         };
         let give_up = Instant::now() + Duration::from_millis(timing.wait.0);
         loop {
             let stays = Instant::now() < give_up;
             let asked_at = clock::mono();
             woken.forget();
-            let left = match self.ask(&request, stays).await? {
+            let left = match self.ask(request, stays).await? {
                 LeaseAnswer::Granted { token, left } => {
-                    return Ok(HeldLease::granted_for(lift.clone(), nonce, token, asked_at, left));
+                    return Ok(HeldLease::granted_for(lift.clone(), *nonce, token, asked_at, left));
                 }
+                LeaseAnswer::Changed { life } => return Err(LeaseRefusal::StoreChanged { life }),
                 LeaseAnswer::Waits { left, .. } if stays => left,
                 LeaseAnswer::Waits { holder, position, .. } | LeaseAnswer::Refused { holder, position } => {
                     return Err(LeaseRefusal::Held { holder, position });
@@ -102,8 +103,8 @@ impl LeaseStore {
             // Who asked longer ago than a claim may take could have lost the grant by now, and asks.
             let is_fresh = clock::mono().since(asked_at) < timing.claim;
             if let Some(token) = granted.filter(|_| is_fresh && self.grants_by_wake_up()) {
-                let lease = HeldLease::granted_for(lift.clone(), nonce, token, asked_at, timing.ttl);
-                self.claim(lease.clone(), request.holder);
+                let lease = HeldLease::granted_for(lift.clone(), *nonce, token, asked_at, timing.ttl);
+                self.claim(lease.clone(), holder.clone());
                 return Ok(lease);
             }
         }

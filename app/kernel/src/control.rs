@@ -80,6 +80,7 @@ enum Lock {
     Vehicle(VehicleId),
     Lift(LiftId),
     Arbitration(LiftId),
+    Store(LiftId),
     EdgeNotes,
     ForeignMoves(LiftId),
     Alarm(AlarmId),

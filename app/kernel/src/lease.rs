@@ -8,6 +8,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -34,6 +37,24 @@ pub struct FencingToken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LeaseNonce(pub u64);
+
+/// Longest name of a store's life, in bytes.
+pub const STORE_LIFE_MAX: usize = 128;
+
+/// Names what a store remembers since it last began: one that comes back empty, or with what a replica had, or a start of
+/// it with what was on its disk, has another. It grants only to who names its life, so nothing is granted before the
+/// ledger has the change, and with it a higher floor. A store whose life nobody has recorded yet is the one without a
+/// name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 128))]
+pub struct StoreLife(Arc<str>);
+
+/// A text that names no life of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a store's life is named by at most {STORE_LIFE_MAX} letters, digits, dots and hyphens")]
+pub struct InvalidStoreLife;
 
 /// A grant as its holder keeps it. Made by [`HeldLease::granted`] and [`HeldLease::granted_for`] alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -85,12 +106,55 @@ pub enum LeaseRefusal {
     /// does not count.
     #[error("too few replicas of the lease store confirm")]
     NotReplicated,
+    /// The store is not the one that the ledger knows: it has forgotten, or fell back. Nothing is granted before the
+    /// ledger has its new life.
+    #[error("the lease store has another life by now, which the ledger does not know yet")]
+    StoreChanged {
+        /// By which name it goes now.
+        life: StoreLife,
+    },
     /// The lease had ended, is another's, or was taken over by a later request of the same node.
     #[error("the lease is not held any more")]
     Lost,
     /// It is held for longer than any command takes, so it is not renewed and a successor may break it.
     #[error("held for longer than {LEASE_HOLD_MAX}")]
     HeldTooLong,
+}
+
+impl StoreLife {
+    /// Validates a name.
+    ///
+    /// # Errors
+    /// It is too long, or a character could trip over something.
+    pub fn try_new(text: &str) -> Result<Self, InvalidStoreLife> {
+        let sound = text.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-'));
+        if sound && text.len() <= STORE_LIFE_MAX { Ok(Self(Arc::from(text))) } else { Err(InvalidStoreLife) }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for StoreLife {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for StoreLife {
+    type Error = InvalidStoreLife;
+
+    fn try_from(text: String) -> Result<Self, InvalidStoreLife> {
+        Self::try_new(&text)
+    }
+}
+
+impl From<StoreLife> for String {
+    fn from(life: StoreLife) -> Self {
+        life.as_str().to_owned()
+    }
 }
 
 impl HeldLease {

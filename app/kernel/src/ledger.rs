@@ -36,6 +36,8 @@ pub enum Row {
     Link(VehicleId),
     /// Generation of a lift's last session.
     Lift(LiftId),
+    /// How often the store of a lift's leases changed.
+    Store(LiftId),
     /// Whether a drill is over: 1 since its end.
     Drill(DrillId),
 }
@@ -99,6 +101,7 @@ impl Row {
             Self::Vehicle(_) => "vehicle",
             Self::Link(_) => "link",
             Self::Lift(_) => "lift",
+            Self::Store(_) => "store",
             Self::Drill(_) => "drill",
         }
     }
@@ -111,7 +114,7 @@ impl Row {
             Self::Key(key) => key,
             Self::Claim(id) | Self::Step(id) => id.as_str(),
             Self::Vehicle(id) | Self::Link(id) => id.as_str(),
-            Self::Lift(id) => id.as_str(),
+            Self::Lift(id) | Self::Store(id) => id.as_str(),
             Self::Drill(id) => id.as_str(),
         }
     }
@@ -153,6 +156,9 @@ fn step(author: &NodeId, record: &Record) -> Option<(Row, Step)> {
             event:
                 TaskEvent::Finished { .. } | TaskEvent::ExecutionFailed { .. } | TaskEvent::Withdrawn { .. },
         } => (Row::Step(task.clone()), Step::Next),
+        Record::LeaseStoreChanged { lift, generation, .. } => {
+            (Row::Store(lift.clone()), Step::To(*generation))
+        }
         Record::DrillEnded { drill, .. } => (Row::Drill(drill.clone()), Step::To(1)),
         Record::TaskChanged { .. }
         | Record::SessionChanged { .. }

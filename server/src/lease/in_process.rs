@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{
     CallAnswer, CallRequest, FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable,
-    LeaseTiming, SettledCall,
+    LeaseTiming, SettledCall, StoreLife,
 };
 use kernel::time::{Millis, Mono};
 use tokio::time::Instant;
@@ -98,8 +98,9 @@ impl InProcess {
 
     pub(super) fn promote_old_copy(&self) {
         let mut kept = self.kept();
-        if let Some((copy, _)) = &kept.copy {
-            kept.table = copy.clone();
+        if let Some(copy) = kept.copy.as_ref().map(|(copy, _)| copy.clone()) {
+            kept.table = copy;
+            kept.table.take_over(new_life());
         }
     }
 
@@ -108,7 +109,7 @@ impl InProcess {
     }
 
     pub(super) fn forget(&self) {
-        self.kept().table.forget();
+        self.kept().table.forget(new_life());
     }
 
     pub(super) fn ask(&self, request: &LeaseRequest, stays: bool) -> Result<LeaseAnswer, LeaseRefusal> {
@@ -178,6 +179,11 @@ impl InProcess {
     }
 }
 
+/// A name that no other life has. A new process needs none: its node's run is a new one.
+fn new_life() -> StoreLife {
+    StoreLife::try_new(&format!("{:016x}", super::by_chance())).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -186,13 +192,21 @@ mod tests {
 
     fn asked(node: &str, nonce: u64) -> LeaseRequest {
         let (lift, holder) = (LiftId::try_new("L1").unwrap(), NodeId::try_new(node).unwrap());
-        LeaseRequest { lift, holder, nonce: LeaseNonce(nonce), epoch: 1, floor: 0 }
+        LeaseRequest {
+            lift,
+            holder,
+            nonce: LeaseNonce(nonce),
+            epoch: 1,
+            floor: 0,
+            life: StoreLife::default(),
+        }
     }
 
     fn serial(answer: &Result<LeaseAnswer, LeaseRefusal>) -> Option<u64> {
         match answer {
             Ok(LeaseAnswer::Granted { token, .. }) => Some(token.serial),
-            Ok(LeaseAnswer::Waits { .. } | LeaseAnswer::Refused { .. }) | Err(_) => None,
+            Ok(LeaseAnswer::Waits { .. } | LeaseAnswer::Refused { .. } | LeaseAnswer::Changed { .. })
+            | Err(_) => None,
         }
     }
 
@@ -204,7 +218,10 @@ mod tests {
         assert_eq!(serial(&store.ask(&asked("A", 1), true)), Some(1));
         assert_eq!(serial(&store.ask(&asked("B", 1), true)), None, "A holds it");
         store.promote_old_copy();
-        assert_eq!(serial(&store.ask(&asked("B", 2), true)), Some(1), "the copy is older than A's grant");
+        let changed = store.ask(&asked("B", 2), true);
+        let Ok(LeaseAnswer::Changed { life }) = changed else { panic!("{changed:?}") };
+        let named = LeaseRequest { life, ..asked("B", 2) };
+        assert_eq!(serial(&store.ask(&named, true)), Some(1), "the copy is older than A's grant");
     }
 
     #[test]

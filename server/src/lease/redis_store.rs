@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::ids::{CommandId, LiftId, NodeId};
 use kernel::lease::{
     Call, CallAnswer, CallOutcome, CallRequest, FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal,
-    LeaseRequest, LeaseTiming, SettledCall, WAITERS_MAX,
+    LeaseRequest, LeaseTiming, SettledCall, StoreLife, WAITERS_MAX,
 };
 use kernel::lift::LiftAction;
 use kernel::time::Millis;
@@ -61,8 +60,7 @@ impl Redis {
         let link = Arc::new(Link::new(url.address()?, answer_max));
         let wakes = Wakes::default();
         let ends = CancellationToken::new();
-        // A number that no other process has: the standard library keys its tables by chance.
-        let channel = format!("agv:lift:control:granted:{:016x}", RandomState::new().build_hasher().finish());
+        let channel = format!("agv:lift:control:granted:{:016x}", super::by_chance());
         tokio::spawn(ends.clone().run_until_cancelled_owned(Arc::clone(&link).watch()));
         let hear = Arc::clone(&link).hear(channel.clone(), wakes.clone());
         tokio::spawn(ends.clone().run_until_cancelled_owned(hear));
@@ -89,9 +87,9 @@ impl Redis {
     }
 
     pub(super) async fn ask(&self, request: &LeaseRequest, stays: bool) -> Result<LeaseAnswer, LeaseRefusal> {
-        let LeaseRequest { lift, holder, nonce, epoch, floor } = request;
+        let LeaseRequest { lift, holder, nonce, epoch, floor, life } = request;
         let mut step = self.step(&self.inner.scripts.acquire, lift, holder, *nonce);
-        step.arg(epoch).arg(floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays));
+        step.arg(epoch).arg(floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays)).arg(life);
         step.to_be_confirmed();
         let Answer { told: (how, who, number, left), is_confirmed } =
             self.inner.link.ask::<(String, String, u64, i64)>(&step).await?;
@@ -102,9 +100,10 @@ impl Redis {
                 _ = self.release(lift, (holder, *nonce), *token, None).await;
                 Err(LeaseRefusal::NotReplicated)
             }
-            LeaseAnswer::Granted { .. } | LeaseAnswer::Waits { .. } | LeaseAnswer::Refused { .. } => {
-                Ok(answer)
-            }
+            LeaseAnswer::Granted { .. }
+            | LeaseAnswer::Waits { .. }
+            | LeaseAnswer::Refused { .. }
+            | LeaseAnswer::Changed { .. } => Ok(answer),
         }
     }
 
@@ -220,7 +219,7 @@ impl Redis {
     fn step<'a>(&self, script: &'a Script, lift: &LiftId, holder: &NodeId, nonce: LeaseNonce) -> Step<'a> {
         let key = lease_key(lift.as_str());
         let mut step = Step::new(script);
-        for suffix in ["", ":line", ":wants", ":serial", ":tickets"] {
+        for suffix in ["", ":line", ":wants", ":serial", ":tickets", ":life"] {
             step.key(format!("{key}{suffix}"));
         }
         step.arg(holder).arg(nonce.0);
@@ -253,6 +252,9 @@ fn read_answer(how: &str, who: &str, number: u64, left: i64) -> Option<LeaseAnsw
     if how == "granted" {
         let token = FencingToken { epoch: who.parse().ok()?, serial: number };
         return Some(LeaseAnswer::Granted { token, left });
+    }
+    if how == "changed" {
+        return Some(LeaseAnswer::Changed { life: StoreLife::try_new(who).ok()? });
     }
     let (holder, position) = (NodeId::try_new(who).ok()?, u32::try_from(number).ok()?);
     match how {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use kernel::control::{Control, Effect, Event, NodeConfig, RequestId, TakenBack};
 use kernel::ids::{LedgerSequence, NodeId};
+use kernel::lease::LeaseRequest;
 use kernel::plant::Plant;
 use kernel::time::Mono;
 use kernel::wire::gateway::GatewayCommand;
@@ -302,8 +303,9 @@ impl Running {
                 Effect::AnswerWithdrawal { request, answer } => {
                     withdrawn.extend(self.withdrawing.remove(&request).map(|reply| (reply, answer)));
                 }
-                Effect::AcquireLease { lift, nonce, epoch, floor } => {
-                    self.acquire_lease(lift, nonce, epoch, floor);
+                Effect::AcquireLease { lift, nonce, epoch, floor, life } => {
+                    let holder = self.node.clone();
+                    self.acquire_lease(LeaseRequest { lift, holder, nonce, epoch, floor, life });
                 }
                 Effect::OpenCall(request) => self.open_call(request),
                 Effect::SettleCall { lift, settled } => self.settle_call(lift, settled),

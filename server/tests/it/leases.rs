@@ -35,12 +35,14 @@ mod contract;
 mod kinds;
 mod outage;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::LeaseTiming as Timing;
-use kernel::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal};
+use kernel::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseRequest, StoreLife};
 use kernel::time::Millis;
 use server::lease::{LeaseStore, RedisUrl};
 use tokio::time::timeout;
@@ -133,7 +135,9 @@ impl Bench {
         }
         let line = format!("agv:lift:control:{{{}}}:line", self.lift);
         let formed = async {
-            while redis::from_redis_value::<u64>(self.command(&["ZCARD", &line]).await).unwrap() == 0 {}
+            while redis::from_redis_value::<u64>(self.command(&["ZCARD", &line]).await).unwrap() == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
         };
         timeout(BOUND, formed).await.expect("somebody waits");
     }
@@ -153,7 +157,11 @@ impl Bench {
         who: &str,
         (nonce, floor): (u64, u64),
     ) -> Result<HeldLease, LeaseRefusal> {
-        store.acquire(&self.lift, &node(who), LeaseNonce(nonce), EPOCH, floor).await
+        ask(store, self.request(who, nonce, floor)).await
+    }
+
+    fn request(&self, who: &str, nonce: u64, floor: u64) -> LeaseRequest {
+        LeaseRequest { lift: self.lift.clone(), ..request(who, nonce, floor) }
     }
 
     async fn release(&self, who: &str, lease: &HeldLease) -> Result<(), LeaseRefusal> {
@@ -183,7 +191,34 @@ impl Bench {
 }
 
 async fn acquire(store: &LeaseStore, who: &str, nonce: u64, floor: u64) -> Result<HeldLease, LeaseRefusal> {
-    store.acquire(&lift(), &node(who), LeaseNonce(nonce), EPOCH, floor).await
+    ask(store, request(who, nonce, floor)).await
+}
+
+fn request(who: &str, nonce: u64, floor: u64) -> LeaseRequest {
+    let (holder, nonce, life) = (node(who), LeaseNonce(nonce), StoreLife::default());
+    LeaseRequest { lift: lift(), holder, nonce, epoch: EPOCH, floor, life }
+}
+
+/// Lives of stores as they were last told, which a node has from its ledger.
+static LIVES: Mutex<BTreeMap<(String, LiftId), StoreLife>> = Mutex::new(BTreeMap::new());
+
+/// Asks by the life that is known, and once more when that is another by now.
+async fn ask(store: &LeaseStore, mut request: LeaseRequest) -> Result<HeldLease, LeaseRefusal> {
+    let place = match store {
+        // It begins without a name.
+        LeaseStore::InProcess(_) => None,
+        LeaseStore::Redis(redis) => Some((format!("{redis:?}"), request.lift.clone())),
+    };
+    if let Some(life) = place.as_ref().and_then(|it| LIVES.lock().unwrap().get(it).cloned()) {
+        request.life = life;
+    }
+    match store.acquire(&request).await {
+        Err(LeaseRefusal::StoreChanged { life }) => {
+            LIVES.lock().unwrap().extend(place.map(|it| (it, life.clone())));
+            store.acquire(&LeaseRequest { life, ..request }).await
+        }
+        other => other,
+    }
 }
 
 async fn release(store: &LeaseStore, who: &str, lease: &HeldLease) -> Result<(), LeaseRefusal> {

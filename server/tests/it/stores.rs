@@ -117,7 +117,10 @@ impl RedisServer {
 /// One command to the Redis at an address.
 pub(crate) async fn command(address: SocketAddr, words: &[&str]) -> redis::RedisResult<redis::Value> {
     let client = redis::Client::open(format!("redis://{address}"))?;
-    let mut connection = client.get_multiplexed_async_connection().await?;
+    // However slow the machine.
+    let config = redis::AsyncConnectionConfig::new();
+    let config = config.set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(PATIENCE));
+    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
     let mut command = redis::cmd(words[0]);
     words[1..].iter().for_each(|it| {
         command.arg(it);

@@ -2,7 +2,9 @@
 
 use crate::drill::{Drill, DrillEnd};
 use crate::ids::{CommandId, DrillId, GatewayId, LiftId, OrderId, TaskId, VehicleId};
-use crate::lease::{CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, SettledCall};
+use crate::lease::{
+    CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, SettledCall, StoreLife,
+};
 use crate::ledger::{Conflict, Guard, Presence};
 use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
 use crate::wire::ledger::{Entry, Record};
@@ -195,6 +197,8 @@ pub enum Effect {
         /// The grant's serial lies above it, whatever the store has forgotten: above all that the gateway has admitted,
         /// and above all that earlier runs of any node may still have on its way.
         floor: u64,
+        /// The store's, as the ledger has it; one with another grants nothing.
+        life: StoreLife,
     },
     /// Open the record of a call, under a lease. Answered by [`Event::CallAnswered`].
     OpenCall(CallRequest),

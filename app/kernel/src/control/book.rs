@@ -14,6 +14,7 @@ use crate::ids::{
     AlarmId, CommandId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId, TaskId,
     VehicleId,
 };
+use crate::lease::StoreLife;
 use crate::ledger::{Row, Rows};
 use crate::task::{TaskEvent, TaskState};
 use crate::wire::drill::DrillView;
@@ -60,6 +61,8 @@ pub struct Book {
     pub lift_generations: BTreeMap<LiftId, Generation>,
     /// Who arbitrates at each lift, and under which epoch, where that ever changed.
     pub arbitrations: BTreeMap<LiftId, (Arbitration, u32)>,
+    /// By which life the store of each lift's leases goes, and how often that changed.
+    pub stores: BTreeMap<LiftId, (StoreLife, u64)>,
     /// The last movement that nobody commanded at each lift: the gateway's run, and its count in that.
     pub foreign_moves: BTreeMap<LiftId, (u64, u64)>,
     /// The standing ones.
@@ -137,6 +140,10 @@ impl Book {
             Record::DifferenceFound { task, .. } => Ok(vec![Touched::Task(task.clone())]),
             Record::ArbitrationChanged { lift, arbitration, epoch } => {
                 Ok(self.change_arbitration(lift, *arbitration, *epoch))
+            }
+            Record::LeaseStoreChanged { lift, life, generation } => {
+                self.stores.insert(lift.clone(), (life.clone(), *generation));
+                Ok(vec![Touched::Lift(lift.clone())])
             }
             Record::ForeignMoved { lift, boot, nth, .. } => Ok(self.note_foreign(lift, (*boot, *nth))),
             Record::EdgeDecided { lift, .. } => Ok(vec![Touched::Lift(lift.clone())]),

@@ -108,7 +108,12 @@ impl Control {
                 let doubt = Doubt { command: by, since: now.mono, accepted_before, joined: true };
                 self.doubt(lift, doubt, now);
             }
-            Err(LeaseRefusal::Held { .. } | LeaseRefusal::Lost | LeaseRefusal::HeldTooLong) => {
+            Err(
+                LeaseRefusal::Held { .. }
+                | LeaseRefusal::StoreChanged { .. }
+                | LeaseRefusal::Lost
+                | LeaseRefusal::HeldTooLong,
+            ) => {
                 self.release(&calling.lease, None);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }

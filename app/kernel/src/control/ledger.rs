@@ -76,6 +76,7 @@ impl Control {
                 }
             }
             Record::NodeStarted { .. } => rows.extend([Row::Site]),
+            Record::LeaseStoreChanged { lift, .. } => rows.extend([Row::Store(lift.clone())]),
             Record::DrillEnded { drill, .. } => rows.extend([Row::Drill(drill.clone())]),
             Record::NodeStopped { .. }
             | Record::AlarmRaised { .. }
@@ -134,6 +135,7 @@ impl Control {
                 | Record::AlarmCleared { .. }
                 | Record::DifferenceFound { .. }
                 | Record::ArbitrationChanged { .. }
+                | Record::LeaseStoreChanged { .. }
                 | Record::ForeignMoved { .. }
                 | Record::EdgeDecided { .. } => {}
             }
@@ -174,6 +176,7 @@ impl Control {
             | Row::Vehicle(_)
             | Row::Link(_)
             | Row::Lift(_)
+            | Row::Store(_)
             | Row::Drill(_) => {
                 self.answer_unplaced(
                     batch,
@@ -226,6 +229,7 @@ impl Control {
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::LeaseStoreChanged { .. }
             | Record::ForeignMoved { .. }
             | Record::DifferenceFound { .. } => {}
             Record::EdgeDecided { .. } => self.edge_recorded(record),

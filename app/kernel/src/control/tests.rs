@@ -27,6 +27,7 @@ use crate::fixture::{self, at};
 
 use crate::lease::{
     CallRequest, CallTable, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseTiming, SettledCall,
+    StoreLife,
 };
 use crate::ledger::Rows;
 use crate::ledger::{Guard, Presence};
@@ -87,6 +88,8 @@ struct Bench {
     to_lift: VecDeque<LiftCommand>,
     leases: Vec<String>,
     asked: VecDeque<(LeaseNonce, Mono)>,
+    /// The floor of the last of them, and the life of the store that it named.
+    asked_by: (u64, StoreLife),
     answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
     requests: u64,
     withdrawn: BTreeMap<RequestId, Result<TakenBack, WithdrawalRefusal>>,
@@ -143,6 +146,7 @@ impl Bench {
             to_lift: VecDeque::new(),
             leases: Vec::new(),
             asked: VecDeque::new(),
+            asked_by: (0, StoreLife::default()),
             answers: BTreeMap::new(),
             requests: 0,
             withdrawn: BTreeMap::new(),
@@ -215,7 +219,10 @@ impl Bench {
                     assert!(self.answers.insert(request, answer).is_none(), "answered twice");
                 }
                 Effect::AnswerWithdrawal { request, answer } => drop(self.withdrawn.insert(request, answer)),
-                Effect::AcquireLease { nonce, .. } => self.lease_asked(nonce),
+                Effect::AcquireLease { nonce, floor, life, .. } => {
+                    self.asked_by = (floor, life);
+                    self.lease_asked(nonce);
+                }
                 Effect::OpenCall(request) => self.call_asked(request),
                 Effect::SettleCall { lift, settled } => {
                     self.calls.settle(&lift, &settled, &LeaseTiming::default(), Mono(self.ms));

@@ -3,12 +3,13 @@
 //! The lease spans exactly this. Travel and doors are watched outside it.
 
 use crate::ids::{CommandId, LiftId};
-use crate::lease::{HeldLease, LeaseLost, LeaseNonce, LeaseRefusal, SendPermit, SettledCall};
+use crate::lease::{HeldLease, LeaseLost, LeaseNonce, LeaseRefusal, SendPermit, SettledCall, StoreLife};
 use crate::lift::LiftStatus;
 use crate::safeguard::Safeguard;
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{LEASE_HOLD_MAX, LEASE_WAIT, LIFT_ACK_DEADLINE, LIFT_COMMAND_VALIDITY};
 use crate::wire::gateway::{Authority, GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
+use crate::wire::ledger::Record;
 use crate::wire::view::{LIFT_COMMANDS_SHOWN, LiftCommandView};
 
 use super::book::Touched;
@@ -16,7 +17,7 @@ use super::calls::{Calling, settled};
 use super::doubt::Doubt;
 use super::names::name_stem;
 use super::rides::Wanted;
-use super::{Control, Effect};
+use super::{Control, Effect, Lock};
 
 /// After a refusal nothing is asked of the lift for so long: two polls of the gateway, so that what it saw arrives.
 pub(super) const AFTER_REFUSAL: Millis = Millis(500);
@@ -102,11 +103,12 @@ impl Control {
     fn request_lease(&mut self, lift: &LiftId, nonce: LeaseNonce, now: Now) {
         let Some(ear) = self.lifts.get(lift) else { return };
         let (epoch, admitted) = (ear.reading.epoch, ear.reading.token);
-        // Each start of any node lifts it by more than a run can ever be granted.
-        let runs: u64 = self.book.nodes.values().map(|it| it.run).sum();
+        let (life, changes) = self.book.stores.get(lift).cloned().unwrap_or_default();
+        // Each start of any node, and each change of the store, lifts it by more than can ever be granted between.
+        let runs = self.book.nodes.values().map(|it| it.run).sum::<u64>() + changes;
         let admitted = if admitted.epoch == epoch { admitted.serial } else { 0 };
         let floor = if self.safeguards.holds(Safeguard::SerialFloor) { admitted.max(runs << 32) } else { 0 };
-        self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch, floor });
+        self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch, floor, life });
         self.set_voice(lift, Voice::Asking { nonce, since: now.mono });
     }
 
@@ -136,11 +138,26 @@ impl Control {
         match reason {
             _ if !awaited => {}
             LeaseRefusal::Unknown => self.request_lease(lift, nonce, now),
+            LeaseRefusal::StoreChanged { life } => {
+                self.record_store(lift, life, now);
+                self.fall_quiet(lift, now, Millis(0));
+            }
             LeaseRefusal::Held { .. }
             | LeaseRefusal::StoreDown
             | LeaseRefusal::NotReplicated
             | LeaseRefusal::Lost
             | LeaseRefusal::HeldTooLong => self.fall_quiet(lift, now, AFTER_REFUSAL),
+        }
+    }
+
+    /// Has the ledger take the store's new life, and with it the number that lifts the floor above all that was granted
+    /// before. Only one node's proposal is stored; the others find it there when they ask again.
+    fn record_store(&mut self, lift: &LiftId, life: &StoreLife, now: Now) {
+        let (known, changes) = self.book.stores.get(lift).cloned().unwrap_or_default();
+        if known != *life {
+            let (lift, life, generation) = (lift.clone(), life.clone(), changes + 1);
+            let record = Record::LeaseStoreChanged { lift: lift.clone(), life, generation };
+            self.propose(now, vec![Lock::Store(lift)], vec![record]);
         }
     }
 

@@ -174,6 +174,7 @@ impl<Z: TimeZone> Health<Z> {
                 LeaseRefusal::StoreDown => &mut leases.refused_store_down,
                 LeaseRefusal::Unknown
                 | LeaseRefusal::NotReplicated
+                | LeaseRefusal::StoreChanged { .. }
                 | LeaseRefusal::Lost
                 | LeaseRefusal::HeldTooLong => &mut leases.refused_otherwise,
             };

@@ -55,6 +55,7 @@ impl<Z: TimeZone> Health<Z> {
             Record::ForeignMoved { lift, boot, nth, .. } => self.moved_unbidden(lift, (*boot, *nth), at),
             Record::SessionRequested { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::LeaseStoreChanged { .. }
             | Record::EdgeDecided { .. }
             | Record::NodeStarted { .. }
             | Record::NodeStopped { .. }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::calls::{CallAnswer, CallRequest, CallTable, SettledCall};
-use super::{FencingToken, LeaseNonce, LeaseRefusal};
+use super::{FencingToken, LeaseNonce, LeaseRefusal, StoreLife};
 use crate::ids::{LiftId, NodeId};
 use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Millis, Mono};
@@ -52,6 +52,8 @@ pub struct LeaseRequest {
     pub epoch: u32,
     /// The serial of the grant lies above it.
     pub floor: u64,
+    /// The store's, as the ledger has it. The floor is above all that any earlier life of it may have granted.
+    pub life: StoreLife,
 }
 
 /// How a request stands.
@@ -80,6 +82,11 @@ pub enum LeaseAnswer {
         /// The place that it would have.
         position: u32,
     },
+    /// The store has another life than the request names: it grants nothing by it.
+    Changed {
+        /// Which.
+        life: StoreLife,
+    },
 }
 
 /// Whose turn has come. It holds the lift from now on, and loses it to the next if it does not say so within
@@ -100,6 +107,7 @@ pub struct Woken {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LeaseTable {
     timing: LeaseTiming,
+    life: StoreLife,
     /// Which rules hold; all of them, outside the lab.
     safeguards: Safeguards,
     slots: BTreeMap<LiftId, Slot>,
@@ -173,11 +181,20 @@ impl LeaseTable {
         self.timing
     }
 
-    /// Forgets holders, lines, serials and call records, as a store does that comes back empty.
-    pub fn forget(&mut self) {
+    /// Forgets holders, lines, serials and call records, as a store does that comes back empty, and begins another life.
+    pub fn forget(&mut self, life: StoreLife) {
         self.slots.clear();
         self.woken.clear();
         self.calls.forget();
+        self.life = life;
+    }
+
+    /// Begins another life with what there is, as a replica does that takes over: who held a lift holds nothing, who
+    /// waited asks again.
+    pub fn take_over(&mut self, life: StoreLife) {
+        self.slots.values_mut().for_each(|it| (it.lease, it.line) = (None, Vec::new()));
+        self.woken.clear();
+        self.life = life;
     }
 
     /// Asks for a lift; asked again, tells how it stands, and claims what was handed over. `stays` is false of a
@@ -186,6 +203,9 @@ impl LeaseTable {
     /// The same holder and nonce get the same grant. A node asks once at a time, by rising nonces: a higher one says
     /// that it holds nothing by the lower ones any more.
     pub fn ask(&mut self, request: &LeaseRequest, stays: bool, now: Mono) -> LeaseAnswer {
+        if request.life != self.life {
+            return LeaseAnswer::Changed { life: self.life.clone() };
+        }
         let (timing, safeguards) = (self.timing, self.safeguards);
         let (slot, woken) = self.slot(&request.lift, now);
         slot.ask(request, stays, (&timing, safeguards), woken, now)

@@ -9,6 +9,7 @@ use crate::ids::{
     AlarmId, CommandId, DrillId, FloorId, Generation, LedgerSequence, LiftId, NodeId, SessionId, SiteId,
     TaskId, VehicleId,
 };
+use crate::lease::StoreLife;
 use crate::lift::LiftAction;
 use crate::task::TaskEvent;
 use crate::wire::gateway::{Arbitration, ForeignPart, Verdict};
@@ -151,6 +152,16 @@ pub enum Record {
         arbitration: Arbitration,
         /// Under which epoch.
         epoch: u32,
+    },
+    /// The store of a lift's leases has forgotten, or fell back to what it once knew: it goes by another life from now
+    /// on, and every serial by it lies above all that were granted before.
+    LeaseStoreChanged {
+        /// Of which lift.
+        lift: LiftId,
+        /// By which life it goes.
+        life: StoreLife,
+        /// How often that changed.
+        generation: u64,
     },
     /// A command that a node decided on without a lease, by edge arbitration: once when it leaves, once when it is
     /// known what became of it.

@@ -2,7 +2,7 @@
 //! whatever was heard last.
 
 use kernel::ids::Generation;
-use kernel::lease::{HeldLease, LeaseAnswer, LeaseNonce, LeaseRequest};
+use kernel::lease::{HeldLease, LeaseAnswer, LeaseNonce, LeaseRequest, StoreLife};
 use kernel::safeguard::Safeguard;
 use kernel::time::{Millis, Mono, Now};
 use kernel::timing::{LIFT_ACK_DEADLINE, LIFT_READ_AGE_MAX, PLC_SETTLE};
@@ -104,6 +104,8 @@ impl World {
             nonce,
             epoch: self.heard.epoch,
             floor: self.heard.token.serial,
+            // The ledger is no part of this: what it knows of the store's life, every node knows at once.
+            life: StoreLife::default(),
         };
         let answer = self.store.ask(&request, true, self.now);
         while self.store.poll_woken().is_some() {}
@@ -117,7 +119,7 @@ impl World {
                 Mind::Holding { lease, ends: self.now + left }
             }
             LeaseAnswer::Waits { .. } => Mind::Asking { nonce },
-            LeaseAnswer::Refused { .. } => Mind::Quiet,
+            LeaseAnswer::Refused { .. } | LeaseAnswer::Changed { .. } => Mind::Quiet,
         };
         match self.nodes[idx].is_holding() {
             true if sleeps => self.sleep(idx),

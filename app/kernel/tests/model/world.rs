@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kernel::gateway::{CommandBlock, Effect, Event, Gateway, LiftMarks, Marks, WriteResult};
 use kernel::ids::{Generation, NodeId};
-use kernel::lease::{FencingToken, LeaseNonce, LeaseTable};
+use kernel::lease::{FencingToken, LeaseNonce, LeaseTable, StoreLife};
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
 use kernel::wire::gateway::{Authority, GatewayCommand, LiftCommand, LiftReading, Outcome};
@@ -192,7 +192,7 @@ impl World {
     pub(super) fn store_forgets(&mut self) {
         self.left.losses -= 1;
         self.granted = 0;
-        self.store.forget();
+        self.store.forget(StoreLife::default());
     }
 
     fn restart(&mut self, lab: &Lab) -> bool {

@@ -71,6 +71,7 @@ impl LineWatch {
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::LeaseStoreChanged { .. }
             | Record::ForeignMoved { .. }
             | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }

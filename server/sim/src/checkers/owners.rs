@@ -67,6 +67,7 @@ impl OwnerWatch {
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::LeaseStoreChanged { .. }
             | Record::ForeignMoved { .. }
             | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }

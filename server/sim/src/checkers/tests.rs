@@ -359,6 +359,7 @@ fn a_grant_below_what_the_asker_had_heard_is_found() {
         nonce: LeaseNonce(nonce),
         epoch: 1,
         floor: 0,
+        life: kernel::lease::StoreLife::default(),
     };
     let rows = [
         ("nothing was heard", ask("A", 2), 0, 1, false),

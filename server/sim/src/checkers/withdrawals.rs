@@ -70,6 +70,7 @@ impl WithdrawalWatch {
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::LeaseStoreChanged { .. }
             | Record::ForeignMoved { .. }
             | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }

@@ -83,6 +83,7 @@ impl Coverage {
             | Record::AlarmCleared { .. }
             | Record::DifferenceFound { .. }
             | Record::ArbitrationChanged { .. }
+            | Record::LeaseStoreChanged { .. }
             | Record::ForeignMoved { .. }
             | Record::EdgeDecided { .. }
             | Record::DrillStarted { .. }

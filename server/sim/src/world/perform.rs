@@ -57,9 +57,9 @@ impl World {
                 }
             }
             Effect::AnswerWithdrawal { request, answer } => self.withdrawal_answered(request, &answer),
-            Effect::AcquireLease { lift, nonce, epoch, floor } => {
+            Effect::AcquireLease { lift, nonce, epoch, floor, life: store } => {
                 let holder = node.id.clone();
-                self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor });
+                self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor, life: store });
             }
             Effect::OpenCall(request) => self.ask_for_record(idx, request),
             Effect::SettleCall { lift, settled } => self.settle_record(idx, lift, settled),

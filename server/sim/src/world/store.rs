@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{
     CallAnswer, CallRequest, FencingToken, LeaseAnswer, LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTable,
-    SettledCall,
+    SettledCall, StoreLife,
 };
 use kernel::safeguard::Safeguards;
 use kernel::time::{Millis, Mono};
@@ -84,6 +84,8 @@ pub(super) struct LeaseStore {
     /// Nodes that do not reach it, and until when.
     pub(super) cut: BTreeMap<NodeId, Mono>,
     step_ms: i64,
+    /// How many lives it had.
+    lives: u64,
 }
 
 impl LeaseStore {
@@ -102,11 +104,19 @@ impl LeaseStore {
     }
 
     pub(super) fn empty(&mut self) {
-        self.table.forget();
+        let life = self.next_life();
+        self.table.forget(life);
     }
 
     pub(super) fn promote_old_copy(&mut self) {
         self.table = self.copy.clone();
+        let life = self.next_life();
+        self.table.take_over(life);
+    }
+
+    fn next_life(&mut self) -> StoreLife {
+        self.lives += 1;
+        StoreLife::try_new(&self.lives.to_string()).unwrap_or_default()
     }
 
     /// A request waits from now on; one that came twice keeps its place. It looks at the next [`LeaseStore::serve`].
@@ -226,6 +236,7 @@ impl LeaseStore {
             LeaseAnswer::Waits { left, .. } if stays => {
                 Err(give_up.min(now + timing.poll.min(left + Millis(1))))
             }
+            LeaseAnswer::Changed { life } => Ok(Answer::Refused(LeaseRefusal::StoreChanged { life })),
             LeaseAnswer::Waits { holder, position, .. } | LeaseAnswer::Refused { holder, position } => {
                 Ok(Answer::Refused(LeaseRefusal::Held { holder, position }))
             }
@@ -257,7 +268,14 @@ mod tests {
 
     fn request(node: &str, nonce: u64) -> Request {
         let holder = NodeId::try_new(node).expect("a name");
-        let lease = LeaseRequest { lift: lift("L1"), holder, nonce: LeaseNonce(nonce), epoch: 1, floor: 0 };
+        let lease = LeaseRequest {
+            lift: lift("L1"),
+            holder,
+            nonce: LeaseNonce(nonce),
+            epoch: 1,
+            floor: 0,
+            life: StoreLife::default(),
+        };
         Request { node: 0, life: 1, lease, asked_at: Mono(0), heard: FencingToken::default() }
     }
 

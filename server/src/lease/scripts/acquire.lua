@@ -1,6 +1,7 @@
 -- Asks for the lift; asked again, tells how it stands; claims what was handed over.
 local EPOCH, FLOOR, CHANNEL, WAITERS_MAX, STAYS =
     ARGV[8], ARGV[9], ARGV[10], tonumber(ARGV[11]), ARGV[12] == '1'
+local NAMED = ARGV[13]
 local mine = { nonce = NONCE, epoch = EPOCH, floor = FLOOR, channel = CHANNEL, heard = now, waits = true }
 
 local function granted(epoch, serial)
@@ -13,6 +14,15 @@ local function grant_now()
 end
 
 local lease = held()
+if not life then
+    -- Nobody holds anything, nobody waits; the serials stay.
+    redis.call('DEL', LEASE, LINE, WANTS)
+    life = RUN .. '.' .. NONCE .. '.' .. time[1] .. '-' .. time[2]
+    redis.call('SET', LIFE, life)
+end
+if life ~= NAMED then
+    return { 'changed', life, 0, 0 }
+end
 if is_ours(lease) then
     if lease.since == 0 then
         redis.call('HSET', LEASE, 'since', now)

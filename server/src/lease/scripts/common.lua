@@ -1,9 +1,12 @@
--- What every script knows. One lift, five keys: the lease; its line, by ticket; what each in the line wants; the last
--- serial; the last ticket. Numbers that must be exact stay text: Lua's own are not, above 2^53.
-local LEASE, LINE, WANTS, SERIAL, TICKETS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- What every script knows. One lift, six keys: the lease; its line, by ticket; what each in the line wants; the last
+-- serial; the last ticket; by which life the store goes. Numbers that must be exact stay text: Lua's own are not, above 2^53.
+local LEASE, LINE, WANTS, SERIAL, TICKETS, LIFE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local HOLDER, NONCE = ARGV[1], ARGV[2]
 local TTL, HOLD_MAX, CLAIM, ALIVE, TICKET =
     tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+
+-- Which start of the server this is, by the word of the server.
+local RUN = ARGV[#ARGV]
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -12,11 +15,18 @@ local function above(a, b)
     return #a > #b or (#a == #b and a > b)
 end
 
--- `since` is 0 until the holder has claimed what was handed over to it; what nobody claims is free again. A lease that a
+-- By which life the store goes. Another start has another, with whatever it has: a replica that took over, a disk from
+-- before. And what was emptied has none.
+local life = redis.call('GET', LIFE)
+if life and string.sub(life, 1, #RUN + 1) ~= RUN .. '.' then
+    life = nil
+end
+
+-- What was granted in another life does not count. `since` is 0 until the holder has claimed what was handed over to it; what nobody claims is free again. A lease that a
 -- node of an earlier version wrote does not say since when it was given.
 local function held()
     local it = redis.call('HMGET', LEASE, 'holder', 'nonce', 'epoch', 'serial', 'since', 'given')
-    if not it[1] then
+    if not it[1] or not life then
         return nil
     end
     local lease = { holder = it[1], nonce = it[2], epoch = it[3], serial = it[4], since = tonumber(it[5]),

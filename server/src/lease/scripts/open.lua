@@ -1,6 +1,6 @@
 -- Opens the record of a call under a lease, or tells how the same call stands. Whatever was called before is void then:
 -- its record is taken to be at BEFORE, and the answer is where it is instead.
-local LAST, RECORD, BEFORE = KEYS[6], KEYS[7], KEYS[8]
+local LAST, RECORD, BEFORE = KEYS[7], KEYS[8], KEYS[9]
 local EPOCH, COMMAND, ACCEPTED, OUTCOME, LIFE = ARGV[9], ARGV[10], ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
 
 local lease = held()

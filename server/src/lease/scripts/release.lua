@@ -1,6 +1,6 @@
 -- Gives the lift back and hands it over to the next, who finds settled what was called. What is another's is left alone.
 if ARGV[9] ~= '' then
-    local elsewhere = settle(KEYS[6], KEYS[7], ARGV[9], ARGV[10], ARGV[11])
+    local elsewhere = settle(KEYS[7], KEYS[8], ARGV[9], ARGV[10], ARGV[11])
     if elsewhere then
         return { 'elsewhere', elsewhere }
     end

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use kernel::ids::{LiftId, NodeId};
-use kernel::lease::{LeaseNonce, LeaseTiming};
+use kernel::lease::{LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTiming, StoreLife};
 use kernel::time::Millis;
 use redis::aio::MultiplexedConnection;
 use tokio_util::sync::CancellationToken;
@@ -73,13 +73,14 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
 
 async fn uncontended(store: &LeaseStore, bare: &mut MultiplexedConnection, pairs: u32) -> anyhow::Result<()> {
     let (lift, node) = (lift("bench-alone")?, node(0)?);
+    let life = life_of(store, &lift).await?;
     let release = redis::Script::new(BARE_RELEASE);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for block in 0..pairs / BLOCK {
         for n in 0..BLOCK {
             let nonce = LeaseNonce(u64::from(block * BLOCK + n) + 1);
             let began = Instant::now();
-            let lease = store.acquire(&lift, &node, nonce, EPOCH, 0).await?;
+            let lease = store.acquire(&request(&lift, &node, nonce, &life)).await?;
             store.release(&lift, &node, nonce, lease.token(), None).await?;
             ours.push(began.elapsed());
         }
@@ -165,9 +166,11 @@ async fn take_turns(
     lift: LiftId,
     node: NodeId,
 ) -> anyhow::Result<Vec<Duration>> {
+    let life = life_of(&store, &lift).await?;
     let mut waits = Vec::new();
     for nonce in (1..).map(LeaseNonce) {
-        let asked = store.acquire(&lift, &node, nonce, EPOCH, 0);
+        let request = request(&lift, &node, nonce, &life);
+        let asked = store.acquire(&request);
         let lease = tokio::time::timeout(LOST_AFTER, asked).await.context("a wake-up was lost")??;
         let before = hall.released_at.load(Ordering::Acquire);
         if before > 0 {
@@ -203,6 +206,20 @@ fn jain(counts: &[usize]) -> f64 {
     let (sum, squares): (f64, f64) = (counts.iter().sum(), counts.iter().map(|it| it * it).sum());
     let n = u32::try_from(counts.len()).map_or(f64::MAX, f64::from);
     sum * sum / (n * squares)
+}
+
+fn request(lift: &LiftId, holder: &NodeId, nonce: LeaseNonce, life: &StoreLife) -> LeaseRequest {
+    let (lift, holder, life) = (lift.clone(), holder.clone(), life.clone());
+    LeaseRequest { lift, holder, nonce, epoch: EPOCH, floor: 0, life }
+}
+
+/// By which life the store goes: whoever names none is told.
+async fn life_of(store: &LeaseStore, lift: &LiftId) -> anyhow::Result<StoreLife> {
+    match store.acquire(&request(lift, &node(u16::MAX)?, LeaseNonce(0), &StoreLife::default())).await {
+        Err(LeaseRefusal::StoreChanged { life }) => Ok(life),
+        Ok(_) => Ok(StoreLife::default()),
+        Err(other) => Err(other.into()),
+    }
 }
 
 fn lift(name: &str) -> anyhow::Result<LiftId> {

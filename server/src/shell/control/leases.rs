@@ -2,17 +2,15 @@
 
 use kernel::control::Event;
 use kernel::ids::LiftId;
-use kernel::lease::{CallRequest, FencingToken, LeaseNonce, LeaseRefusal, SettledCall};
+use kernel::lease::{CallRequest, FencingToken, LeaseNonce, LeaseRefusal, LeaseRequest, SettledCall};
 
 use super::Running;
 use crate::lease::LeaseStore;
 
 impl Running {
-    pub(super) fn acquire_lease(&self, lift: LiftId, nonce: LeaseNonce, epoch: u32, floor: u64) {
-        let asked = (lift.clone(), self.node.clone());
-        let answer = self.ask_store(asked, move |leases, (lift, node)| async move {
-            leases.acquire(&lift, &node, nonce, epoch, floor).await
-        });
+    pub(super) fn acquire_lease(&self, request: LeaseRequest) {
+        let (lift, nonce) = (request.lift.clone(), request.nonce);
+        let answer = self.ask_store(request, |leases, request| async move { leases.acquire(&request).await });
         let events = self.events.clone();
         self.tasks.spawn(async move {
             let event = match answer.await {

@@ -158,7 +158,8 @@ async fn a_later_call_voids_the_record_of_the_one_before(bench: &Bench) {
     bench.empty().await;
     let next = bench.handed_over(None).await;
     bench.release("B", &next).await.unwrap();
-    let other = bench.store.acquire(&bench.lift, &node("B"), LeaseNonce(2), EPOCH + 2, 0).await.unwrap();
+    let other =
+        ask(&bench.store, LeaseRequest { epoch: EPOCH + 2, ..bench.request("B", 2, 0) }).await.unwrap();
     assert_eq!(bench.call("B", &other, "C2").await, Ok(CallAnswer::Opened));
 }
 

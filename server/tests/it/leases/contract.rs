@@ -41,6 +41,7 @@ contract! {
     a_node_that_asks_anew_has_given_up_what_it_held: super::short_wait();
     a_full_line_takes_nobody_in: super::short_wait();
     a_grant_that_is_told_again_has_less_left: super::short_wait();
+    a_store_that_forgot_grants_nothing_before_its_new_life_is_named: super::short_wait();
 }
 
 async fn one_holds_and_the_other_is_told_who_and_its_place(bench: &Bench) {
@@ -48,7 +49,7 @@ async fn one_holds_and_the_other_is_told_who_and_its_place(bench: &Bench) {
     assert_eq!((first.token().epoch, first.nonce()), (EPOCH, LeaseNonce(1)));
     assert_eq!(bench.acquire("B", 1).await, Err(held_by("A", 1)));
     let other = LiftId::try_new(&format!("{}-other", bench.lift)).unwrap();
-    let elsewhere = bench.store.acquire(&other, &node("B"), LeaseNonce(2), EPOCH, 0).await;
+    let elsewhere = ask(&bench.store, LeaseRequest { lift: other, ..bench.request("B", 2, 0) }).await;
     assert!(elsewhere.is_ok(), "another lift is another lease");
 }
 
@@ -204,4 +205,24 @@ async fn a_grant_that_is_told_again_has_less_left(bench: &Bench) {
     let since = server::clock::mono();
     let fresh = HeldLease::granted(bench.lift.clone(), LeaseNonce(1), lease.token(), since);
     assert!(sends(&again, since) + 200 <= sends(&fresh, since), "the wait of B went by");
+}
+
+async fn a_store_that_forgot_grants_nothing_before_its_new_life_is_named(bench: &Bench) {
+    let told = async |request: &LeaseRequest| bench.store.acquire(request).await;
+    let held = bench.acquire("A", 1).await.unwrap();
+    bench.empty().await;
+    let mut lives = Vec::new();
+    for round in 0..3 {
+        let (a, b) = (bench.request("A", 2 + round, 0), bench.request("B", 2 + round, 1 << 32));
+        let a = LeaseRequest { life: lives.last().cloned().unwrap_or(StoreLife::try_new("x").unwrap()), ..a };
+        let Err(LeaseRefusal::StoreChanged { life }) = told(&a).await else { panic!("round {round}") };
+        assert_eq!(told(&a).await, Err(LeaseRefusal::StoreChanged { life: life.clone() }), "it stays");
+        assert_eq!(bench.renew("A", &held).await, Err(LeaseRefusal::Lost));
+        assert_eq!(bench.release("A", &held).await, Err(LeaseRefusal::Lost));
+        assert!(!lives.contains(&life), "each life has its own name");
+        let next = told(&LeaseRequest { life: life.clone(), ..b }).await.unwrap();
+        assert!(next.token().serial > 1 << 32);
+        lives.push(life);
+        bench.empty().await;
+    }
 }

@@ -17,10 +17,13 @@ fn benches(url: String, masters: Vec<SocketAddr>) -> impl Fn(Timing) -> Bench {
     }
 }
 
+fn redis_of(store: &LeaseStore) -> &server::lease::Redis {
+    if let LeaseStore::Redis(redis) = store { redis } else { panic!("it is in this process") }
+}
+
 async fn answer(store: &LeaseStore, lift: &str, nonce: u64) -> Result<HeldLease, LeaseRefusal> {
     let lift = LiftId::try_new(lift).unwrap();
-    let who = node("A");
-    let asked = store.acquire(&lift, &who, LeaseNonce(nonce), EPOCH, 0);
+    let asked = ask(store, LeaseRequest { lift, ..request("A", nonce, 0) });
     timeout(BOUND, asked).await.expect("an answer, whatever the store does")
 }
 
@@ -70,7 +73,11 @@ async fn the_contract_holds_by_sentinels_and_a_new_master_is_found() {
     assert_eq!(answer(&store, "M1", 2).await, Err(LeaseRefusal::StoreDown));
     until("the new master is found", || !store.is_away()).await;
     let lift = before.lift().clone();
-    let after = store.acquire(&lift, &node("B"), LeaseNonce(1), EPOCH, before.token().serial).await.unwrap();
+    let life = LIVES.lock().unwrap()[&(format!("{:?}", redis_of(&store)), lift.clone())].clone();
+    let asked = LeaseRequest { lift, ..request("A", 1, before.token().serial) };
+    let told = store.acquire(&LeaseRequest { life, ..asked.clone() }).await;
+    assert!(matches!(told, Err(LeaseRefusal::StoreChanged { .. })), "it may be behind: {told:?}");
+    let after = ask(&store, asked).await.unwrap();
     assert!(after.token() > before.token());
     let key = ["EXISTS", "agv:lift:control:{M1}"];
     let there = servers.replica.command(&key).await.unwrap();

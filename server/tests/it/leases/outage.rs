@@ -178,3 +178,21 @@ async fn waiters_are_served_without_wake_ups() {
         release(&store, "B", &next).await.unwrap();
     }
 }
+
+/// A start of the server with what was on its disk: whatever it lacks, it grants nothing as if nothing had been.
+#[tokio::test]
+async fn a_store_that_came_back_with_its_data_has_another_life_and_continues_the_serials() {
+    let mut server = RedisServer::start_durable().await;
+    let store = patient(&server.url(), calm());
+    let before = acquire(&store, "A", 1, 0).await.unwrap();
+    let LeaseStore::Redis(redis) = &store else { panic!("{store:?}") };
+    let life = LIVES.lock().unwrap()[&(format!("{redis:?}"), lift())].clone();
+    server.kill();
+    server.start_again().await;
+    until("the store is found", || !store.is_away()).await;
+    let named = LeaseRequest { life: life.clone(), ..request("B", 1, 0) };
+    let told = store.acquire(&named).await;
+    assert!(matches!(&told, Err(LeaseRefusal::StoreChanged { life: new }) if *new != life), "{told:?}");
+    assert_eq!(store.renew(&before, &node("A")).await, Err(LeaseRefusal::Lost), "granted in another life");
+    assert!(acquire(&store, "B", 1, 0).await.unwrap().token() > before.token());
+}

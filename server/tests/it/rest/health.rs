@@ -55,7 +55,13 @@ fn live_through(web: &Web, now: DateTime<Utc>) {
     web.hub.know_ledger(&entries.collect::<Vec<_>>());
     let clock = |ms| Now { mono: Mono(ms), wall: now };
     let (nonce, token) = (LeaseNonce(1), FencingToken { epoch: 1, serial: 1 });
-    let asked = Effect::AcquireLease { lift: lift.clone(), nonce, epoch: 1, floor: 0 };
+    let asked = Effect::AcquireLease {
+        lift: lift.clone(),
+        nonce,
+        epoch: 1,
+        floor: 0,
+        life: kernel::lease::StoreLife::default(),
+    };
     let lease = HeldLease::granted(lift, nonce, token, Mono(0));
     let mut health = web.hub.health();
     health.see(&asked, clock(0));

@@ -117,6 +117,39 @@ fn a_refused_lease_is_asked_for_again() {
     assert!(bench.asked[0].0 > nonce, "under a new nonce");
 }
 
+/// Above all that may ever have been granted by what the store has forgotten: nobody knows how much that is.
+#[test]
+fn a_store_that_changed_is_asked_by_its_new_life_once_the_ledger_lifted_the_floor() {
+    let mut bench = asking();
+    let (before, unnamed) = bench.asked_by.clone();
+    assert_eq!(unnamed, StoreLife::default());
+    for (nth, name) in [(1, "second"), (2, "third"), (3, "second")] {
+        let life = StoreLife::try_new(name).unwrap();
+        let (nonce, _) = bench.asked.pop_front().expect("a request");
+        let reason = LeaseRefusal::StoreChanged { life: life.clone() };
+        bench.handle(Event::LeaseRefused { nonce, lift: fixture::lift("L1"), reason: reason.clone() });
+        assert!(bench.until(Millis::seconds(2), |it| !it.asked.is_empty()));
+        assert_eq!(bench.asked_by, (before + (nth << 32), life), "{name}");
+        // Who asked before it knew is told the same, and lifts nothing twice.
+        let (nonce, _) = bench.asked.pop_front().expect("a request");
+        bench.handle(Event::LeaseRefused { nonce, lift: fixture::lift("L1"), reason });
+        assert!(bench.until(Millis::seconds(2), |it| !it.asked.is_empty()));
+        assert_eq!(bench.asked_by.0, before + (nth << 32), "{name}");
+    }
+}
+
+#[test]
+fn a_store_that_changed_is_asked_by_its_old_life_as_long_as_the_ledger_does_not_know() {
+    let mut bench = asking();
+    bench.ledger = Ledger::Holds;
+    let before = bench.asked_by.clone();
+    let (nonce, _) = bench.asked.pop_front().expect("a request");
+    let reason = LeaseRefusal::StoreChanged { life: StoreLife::try_new("second").unwrap() };
+    bench.handle(Event::LeaseRefused { nonce, lift: fixture::lift("L1"), reason });
+    assert!(bench.until(Millis::seconds(2), |it| !it.asked.is_empty()));
+    assert_eq!(bench.asked_by, before);
+}
+
 /// The answer is lost on its way, or the shell itself cannot tell whether the store granted.
 #[test]
 fn a_lost_answer_is_asked_for_again_by_the_same_nonce() {

@@ -193,6 +193,7 @@ fn whoever_has_the_task_cannot_send_it_on_meanwhile() {
         | Record::AlarmCleared { .. }
         | Record::DifferenceFound { .. }
         | Record::ArbitrationChanged { .. }
+        | Record::LeaseStoreChanged { .. }
         | Record::ForeignMoved { .. }
         | Record::EdgeDecided { .. }
         | Record::DrillStarted { .. }

@@ -16,7 +16,7 @@ use Step::{Hear, See};
 
 fn ask(nonce: u64) -> Step {
     let (lift, nonce) = (fixture::lift("L1"), LeaseNonce(nonce));
-    See(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0 })
+    See(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0, life: crate::lease::StoreLife::default() })
 }
 
 fn grant(nonce: u64) -> Step {

@@ -220,7 +220,16 @@ fn a_replay_of_the_ledger_gives_what_was_lived_through() {
     for (n, entry) in ledger.iter().enumerate() {
         let (lift, nonce): (LiftId, _) = (fixture::lift("L1"), LeaseNonce(n as u64));
         let now = crate::time::Now { mono: Mono(n as u64), wall: entry.at };
-        lived.see(&Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0 }, now);
+        lived.see(
+            &Effect::AcquireLease {
+                lift,
+                nonce,
+                epoch: 1,
+                floor: 0,
+                life: crate::lease::StoreLife::default(),
+            },
+            now,
+        );
         lived.hear(&Event::StoreProbed { reached: true }, now);
         lived.take(entry);
         assert!(lived.of(&fixture::lift("L1"), entry.at).is_some());

@@ -135,7 +135,18 @@ fn only_who_holds_the_lift_makes_calls_and_a_store_that_forgot_has_no_records() 
     let (lift, holder) = (fixture::lift("L1"), fixture::node("A"));
     let ask = |table: &mut LeaseTable, nonce| {
         let (lift, holder, nonce) = (lift.clone(), holder.clone(), LeaseNonce(nonce));
-        table.ask(&crate::lease::LeaseRequest { lift, holder, nonce, epoch: 1, floor: 0 }, true, Mono(0))
+        table.ask(
+            &crate::lease::LeaseRequest {
+                lift,
+                holder,
+                nonce,
+                epoch: 1,
+                floor: 0,
+                life: crate::lease::StoreLife::default(),
+            },
+            true,
+            Mono(0),
+        )
     };
     ask(&mut table, 1);
     let call = request("C1", GO, (1, 7));
@@ -152,7 +163,7 @@ fn only_who_holds_the_lift_makes_calls_and_a_store_that_forgot_has_no_records() 
     for (who, call, expected) in rows {
         assert_eq!(table.open_call(&fixture::node(who), &call, Mono(1)), expected, "{who} {call:?}");
     }
-    table.forget();
+    table.forget(crate::lease::StoreLife::default());
     assert_eq!(table.open_call(&fixture::node("A"), &call, Mono(2)), Err(LeaseRefusal::Lost));
     ask(&mut table, 1);
     let second = request("C2", GO, (1, 7));

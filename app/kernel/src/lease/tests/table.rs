@@ -14,16 +14,24 @@ type Step = (u64, &'static str, char, u64, u64, &'static str);
 struct Bench {
     table: LeaseTable,
     floor: u64,
+    life: StoreLife,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self { table: LeaseTable::new(LeaseTiming::default()), floor: 0 }
+        Self { table: LeaseTable::new(LeaseTiming::default()), floor: 0, life: StoreLife::default() }
     }
 
     fn request(&self, who: &str, nonce: u64) -> LeaseRequest {
         let (lift, holder) = (fixture::lift("L1"), fixture::node(who));
-        LeaseRequest { lift, holder, nonce: LeaseNonce(nonce), epoch: 1, floor: self.floor }
+        LeaseRequest {
+            lift,
+            holder,
+            nonce: LeaseNonce(nonce),
+            epoch: 1,
+            floor: self.floor,
+            life: self.life.clone(),
+        }
     }
 
     fn answer(&mut self, &(now, who, what, nonce, serial, _): &Step) -> String {
@@ -37,6 +45,7 @@ impl Bench {
             other @ (LeaseRefusal::Held { .. }
             | LeaseRefusal::StoreDown
             | LeaseRefusal::NotReplicated
+            | LeaseRefusal::StoreChanged { .. }
             | LeaseRefusal::Unknown) => {
                 panic!("{other:?}")
             }
@@ -53,6 +62,7 @@ impl Bench {
                 LeaseAnswer::Granted { token, .. } => format!("+{}", token.serial),
                 LeaseAnswer::Waits { holder, position, .. } => format!("{holder}{position}"),
                 LeaseAnswer::Refused { holder, position } => format!("no {holder}{position}"),
+                LeaseAnswer::Changed { life } => format!("≠{life}"),
             },
         }
     }
@@ -208,7 +218,7 @@ fn a_clock_that_is_set_back_keeps_nobody_from_the_lift_for_longer_than_a_hold() 
 fn a_serial_lies_above_the_floor_also_of_a_store_that_forgot() {
     let mut bench = Bench::new();
     bench.plays(&[(0, "A", '?', 1, 0, "+1")]);
-    bench.table.forget();
+    bench.table.forget(StoreLife::default());
     bench.floor = 7;
     bench.plays(&[(10, "B", '?', 1, 0, "+8")]);
     bench.floor = 3;
@@ -259,5 +269,37 @@ fn each_rule_leaves_a_lift_to_its_holder() {
             bench.table = LeaseTable::default().under(safeguards);
             bench.plays(&[(0, "A", '?', 1, 0, "+1"), (at, node, what, nonce, serial, answer)]);
         }
+    }
+}
+
+#[test]
+fn a_store_of_another_life_grants_nothing_before_that_is_named() {
+    for promoted in [false, true] {
+        let mut bench = Bench::new();
+        bench.plays(&[(0, "A", '?', 1, 0, "+1"), (10, "B", '?', 1, 0, "A1")]);
+        let life = StoreLife::try_new("second").unwrap();
+        if promoted {
+            bench.table.take_over(life.clone());
+        } else {
+            bench.table.forget(life.clone());
+        }
+        bench.plays(&[
+            (20, "A", 'r', 1, 1, "x"),
+            (20, "A", '?', 1, 0, "≠second"),
+            (20, "B", '?', 1, 0, "≠second"),
+            (20, "A", '-', 1, 1, "x"),
+        ]);
+        (bench.life, bench.floor) = (life, 1 << 32);
+        bench.plays(&[(30, "B", '?', 1, 0, "+4294967297"), (40, "A", '?', 2, 0, "B1")]);
+    }
+}
+
+#[test]
+fn a_life_has_a_name_that_trips_over_nothing() {
+    let long = "x".repeat(crate::lease::STORE_LIFE_MAX + 1);
+    for (text, sound) in
+        [("", true), ("18fbb4.7.1764-22", true), ("a b", false), ("{a}", false), (&long, false)]
+    {
+        assert_eq!(StoreLife::try_new(text).is_ok(), sound, "{text}");
     }
 }
