@@ -34,6 +34,8 @@ pub enum Safeguard {
     HoldLimit,
     /// Control: the serial of a grant lies above the highest that the gateway has admitted (A7).
     SerialFloor,
+    /// Lease store: one that forgot or fell back grants nothing before the ledger knows (A7).
+    StoreLife,
     /// Gateway: a lower session generation, and a new session while the car may be occupied, are refused (B1).
     SessionFence,
     /// Gateway: the read that a command names is at most 2.5 s old and of this boot (A10).
@@ -94,7 +96,7 @@ impl Safeguard {
     }
 
     /// All of them.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::CommandMemory,
         Self::MemoryWindow,
         Self::LinkFence,
@@ -109,6 +111,7 @@ impl Safeguard {
         Self::OwnRelease,
         Self::HoldLimit,
         Self::SerialFloor,
+        Self::StoreLife,
         Self::SessionFence,
         Self::ReadAge,
         Self::Expectation,
@@ -154,6 +157,7 @@ impl Safeguard {
             Self::OwnRelease => "own-release",
             Self::HoldLimit => "hold-limit",
             Self::SerialFloor => "serial-floor",
+            Self::StoreLife => "store-life",
             Self::SessionFence => "session-fence",
             Self::ReadAge => "read-age",
             Self::Expectation => "expectation",

@@ -192,8 +192,10 @@ impl LeaseTable {
     /// Begins another life with what there is, as a replica does that takes over: who held a lift holds nothing, who
     /// waited asks again.
     pub fn take_over(&mut self, life: StoreLife) {
-        self.slots.values_mut().for_each(|it| (it.lease, it.line) = (None, Vec::new()));
-        self.woken.clear();
+        if self.safeguards.holds(Safeguard::StoreLife) {
+            self.slots.values_mut().for_each(|it| (it.lease, it.line) = (None, Vec::new()));
+            self.woken.clear();
+        }
         self.life = life;
     }
 
@@ -203,7 +205,7 @@ impl LeaseTable {
     /// The same holder and nonce get the same grant. A node asks once at a time, by rising nonces: a higher one says
     /// that it holds nothing by the lower ones any more.
     pub fn ask(&mut self, request: &LeaseRequest, stays: bool, now: Mono) -> LeaseAnswer {
-        if request.life != self.life {
+        if request.life != self.life && self.safeguards.holds(Safeguard::StoreLife) {
             return LeaseAnswer::Changed { life: self.life.clone() };
         }
         let (timing, safeguards) = (self.timing, self.safeguards);

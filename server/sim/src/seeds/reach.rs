@@ -20,7 +20,7 @@ impl Reach {
             Safeguard::ReadAge => Self::Seed(38),
             Safeguard::OutcomeMemory => Self::Seed(63),
             Safeguard::Verifying => Self::Seed(1),
-            Safeguard::BootCounter => Self::Seed(836),
+            Safeguard::BootCounter => Self::Seed(2991),
             Safeguard::FrozenRegisters => Self::Seed(266),
             Safeguard::VehicleMode => Self::Seed(11),
             Safeguard::ForeignMoves => Self::Seed(457),
@@ -56,6 +56,9 @@ impl Reach {
             Safeguard::OwnRelease => Self::Out("a release has to outlast the longest hold on its way"),
             Safeguard::HoldLimit => Self::Out("it costs half a minute: then the lease of a dead node ends"),
             Safeguard::SerialFloor => Self::Seed(1),
+            Safeguard::StoreLife => {
+                Self::Out("a serial that a store grants once more is refused by the gateway")
+            }
             Safeguard::SessionFence => Self::Out(
                 "a ride is granted after the last one's commands, so an older ride carries an older token",
             ),

@@ -137,6 +137,7 @@ fn no_safeguard_of_the_gateway_is_idle() {
             | S::OwnRelease
             | S::HoldLimit
             | S::SerialFloor
+            | S::StoreLife
             | S::Takeover => false,
         };
         if of_the_gateway {

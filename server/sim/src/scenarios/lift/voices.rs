@@ -37,10 +37,17 @@ pub(super) const PAUSE_35S: Script = Script {
     within: WITHIN,
 };
 
-/// The copy that takes over was made before the grant to A, and gives its serial again.
+/// The copy that takes over was made before the grant to A. It would give its serial again, if it granted by what it
+/// remembers.
 pub(super) const EQUAL_TOKENS: Script = Script {
     safeguard: Safeguard::TokenOwner,
-    backups: &[Safeguard::ReadAge, Safeguard::ClaimFence, Safeguard::Expectation, Safeguard::Interlock],
+    backups: &[
+        Safeguard::StoreLife,
+        Safeguard::ReadAge,
+        Safeguard::ClaimFence,
+        Safeguard::Expectation,
+        Safeguard::Interlock,
+    ],
     checker: Checker::NothingStale,
     site: TWO_NODES,
     orders: UP,
@@ -52,7 +59,7 @@ pub(super) const EQUAL_TOKENS: Script = Script {
     danger: &[
         "L1 is granted to A … serial: 8589934593",
         "FAULT … OldCopyPromoted",
-        "L1 is granted to B … serial: 8589934593",
+        "L1 is granted to B … serial:",
     ],
     expects: &["L1 is granted to B", "G1 tells C-A1.1 Refused { reason: StaleToken }", "Finished"],
     never: &[],
