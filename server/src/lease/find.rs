@@ -244,14 +244,10 @@ async fn slots_by(server: &Client) -> RedisResult<Told> {
 /// One line of `CLUSTER SLOTS`: first and last slot, then the master, then its replicas. A master that does not know
 /// its own address leaves it empty: it is the one that was asked.
 fn range_of(line: Value, asked: &Client) -> Option<Range> {
-    let (from, to, mut members) = match line {
-        Value::Array(parts) => {
-            let mut parts = parts.into_iter();
-            (read::<u16>(parts.next()?)?, read::<u16>(parts.next()?)?, parts)
-        }
-        _ => return None,
-    };
-    let Value::Array(master) = members.next()? else { return None };
+    let Value::Array(parts) = line else { return None };
+    let mut parts = parts.into_iter();
+    let (from, to) = (read::<u16>(parts.next()?)?, read::<u16>(parts.next()?)?);
+    let Value::Array(master) = parts.next()? else { return None };
     let mut master = master.into_iter();
     let (host, port) = (read::<Option<String>>(master.next()?)?, read::<u16>(master.next()?)?);
     let host = host.filter(|it| !it.is_empty() && it != "?").or_else(|| {

@@ -126,7 +126,7 @@ impl<'a> Step<'a> {
     }
 
     /// It counts only when it outlives a change of masters.
-    pub(super) fn to_be_confirmed(&mut self) -> &mut Self {
+    pub(super) fn confirmed(&mut self) -> &mut Self {
         self.confirmed = Some(Confirmed::Soon);
         self
     }

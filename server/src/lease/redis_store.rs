@@ -90,7 +90,7 @@ impl Redis {
         let LeaseRequest { lift, holder, nonce, epoch, floor, life } = request;
         let mut step = self.step(&self.inner.scripts.acquire, lift, holder, *nonce);
         step.arg(epoch).arg(floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays)).arg(life);
-        step.to_be_confirmed();
+        step.confirmed();
         let Answer { told: (how, who, number, left), is_confirmed } =
             self.inner.link.ask::<(String, String, u64, i64)>(&step).await?;
         let answer = read_answer(&how, &who, number, left).ok_or_else(|| foreign(lift, &how, &who))?;
@@ -114,7 +114,7 @@ impl Redis {
         token: FencingToken,
     ) -> Result<Millis, LeaseRefusal> {
         let mut step = self.step(&self.inner.scripts.renew, lift, holder, nonce);
-        step.arg(token.serial).to_be_confirmed();
+        step.arg(token.serial).confirmed();
         let Answer { told: (how, left), is_confirmed } = self.inner.link.ask::<(String, i64)>(&step).await?;
         match how.as_str() {
             "renewed" if is_confirmed => Ok(millis(left)),

@@ -187,10 +187,12 @@ fn shown(client: &Client) -> String {
 /// Host and port.
 pub(super) fn host_of(client: &Client) -> String {
     let address = client.get_connection_info().addr();
-    match address {
-        ConnectionAddr::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-        other => other.to_string(),
+    if let ConnectionAddr::Tcp(host, port) = address
+        && host.contains(':')
+    {
+        return format!("[{host}]:{port}");
     }
+    address.to_string()
 }
 
 /// The same user, password and database at another address.

@@ -133,23 +133,29 @@ impl Book {
                 self.alarms.insert(alarm.id.clone(), (alarm.clone(), entry.at));
                 Ok(vec![Touched::Alarm(alarm.id.clone())])
             }
-            Record::AlarmCleared { alarm } => {
-                self.alarms.remove(alarm);
-                Ok(vec![Touched::Alarm(alarm.clone())])
-            }
+            Record::AlarmCleared { alarm } => Ok(self.clear_alarm(alarm)),
             Record::DifferenceFound { task, .. } => Ok(vec![Touched::Task(task.clone())]),
             Record::ArbitrationChanged { lift, arbitration, epoch } => {
                 Ok(self.change_arbitration(lift, *arbitration, *epoch))
             }
             Record::LeaseStoreChanged { lift, life, generation } => {
-                self.stores.insert(lift.clone(), (life.clone(), *generation));
-                Ok(vec![Touched::Lift(lift.clone())])
+                Ok(self.change_store(lift, (life, *generation)))
             }
             Record::ForeignMoved { lift, boot, nth, .. } => Ok(self.note_foreign(lift, (*boot, *nth))),
             Record::EdgeDecided { lift, .. } => Ok(vec![Touched::Lift(lift.clone())]),
             Record::DrillStarted { drill } => Ok(self.begin_drill(entry, drill)),
             Record::DrillEnded { drill, end } => self.end_drill(entry, drill, *end),
         }
+    }
+
+    fn clear_alarm(&mut self, alarm: &AlarmId) -> Vec<Touched> {
+        self.alarms.remove(alarm);
+        vec![Touched::Alarm(alarm.clone())]
+    }
+
+    fn change_store(&mut self, lift: &LiftId, (life, generation): (&StoreLife, u64)) -> Vec<Touched> {
+        self.stores.insert(lift.clone(), (life.clone(), generation));
+        vec![Touched::Lift(lift.clone())]
     }
 
     /// The session that a lift serves now.

@@ -34,9 +34,7 @@ impl Reach {
             ),
             Safeguard::ConditionalWrites => Self::Seed(1),
             Safeguard::Takeover => Self::Seed(31),
-            Safeguard::MemoryWindow => {
-                Self::Out("a vehicle forgets an id after 500 newer ones, more than a world has")
-            }
+            Safeguard::MemoryWindow => Self::Out("500 newer ids are more than a world has"),
             Safeguard::RoomInCar => Self::Out("sessions let one vehicle at a time enter"),
             Safeguard::ClaimFence => Self::Seed(88),
             Safeguard::TokenFence => Self::Out(
@@ -56,9 +54,7 @@ impl Reach {
             Safeguard::OwnRelease => Self::Out("a release has to outlast the longest hold on its way"),
             Safeguard::HoldLimit => Self::Out("it costs half a minute: then the lease of a dead node ends"),
             Safeguard::SerialFloor => Self::Seed(1),
-            Safeguard::StoreLife => {
-                Self::Out("a serial that a store grants once more is refused by the gateway")
-            }
+            Safeguard::StoreLife => Self::Out("a serial that is granted once more is refused by the gateway"),
             Safeguard::SessionFence => Self::Out(
                 "a ride is granted after the last one's commands, so an older ride carries an older token",
             ),
