@@ -295,6 +295,19 @@ fn a_store_of_another_life_grants_nothing_before_that_is_named() {
 }
 
 #[test]
+fn without_that_rule_a_store_that_forgot_grants_a_serial_once_more() {
+    for (safeguards, answer) in
+        [(Safeguards::ALL, "≠second"), (Safeguards::all_but(Safeguard::StoreLife), "+1")]
+    {
+        let mut bench = Bench::new();
+        bench.table = bench.table.under(safeguards);
+        bench.plays(&[(0, "A", '?', 1, 0, "+1")]);
+        bench.table.forget(StoreLife::try_new("second").unwrap());
+        bench.plays(&[(10, "B", '?', 1, 0, answer)]);
+    }
+}
+
+#[test]
 fn a_life_has_a_name_that_trips_over_nothing() {
     let long = "x".repeat(crate::lease::STORE_LIFE_MAX + 1);
     for (text, sound) in
