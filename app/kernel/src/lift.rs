@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::FloorId;
+use crate::ids::{FloorId, NodeId};
+use crate::time::Mono;
+use crate::timing::PLC_SCAN_MAX;
 
 /// One reading of a PLC, its floor numbers translated to floors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -108,6 +110,28 @@ pub struct Expectation {
     pub mode: LiftMode,
 }
 
+/// What one node asked of a lift, and when that was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// Who.
+    pub by: &'a NodeId,
+    /// What to do.
+    pub action: LiftAction,
+    /// Where.
+    pub floor: &'a FloorId,
+    /// When.
+    pub at: Mono,
+}
+
+impl Asked<'_> {
+    /// They come from two nodes, ask for different things, and lie within one scan of the PLC (A1).
+    pub fn contradicts(&self, other: &Self) -> bool {
+        let apart = self.at.since(other.at).max(other.at.since(self.at));
+        let differs = (self.action, self.floor) != (other.action, other.floor);
+        self.by != other.by && differs && apart <= PLC_SCAN_MAX
+    }
+}
+
 impl LiftStatus {
     /// What a command decided on this reading expects.
     pub fn expectation(&self) -> Expectation {
@@ -117,5 +141,31 @@ impl LiftStatus {
     /// The car stands level at the floor and does not move.
     pub fn stands_at(&self, floor: &FloorId) -> bool {
         self.levelled && self.motion == Motion::Still && self.floor == *floor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn two_nodes_contradict_each_other_within_one_scan_alone() {
+        let scan = PLC_SCAN_MAX.0;
+        let rows = [
+            ("another node wants another thing at once", "B", LiftAction::CloseDoor, "F1", 0, true),
+            ("or another floor, a scan later", "B", LiftAction::OpenDoor, "F2", scan, true),
+            ("later than a scan", "B", LiftAction::CloseDoor, "F1", scan + 1, false),
+            ("the same thing", "B", LiftAction::OpenDoor, "F1", 0, false),
+            ("one node changes its mind", "A", LiftAction::CloseDoor, "F1", 0, false),
+        ];
+        let (first, here) = (fixture::node("A"), fixture::floor("F1"));
+        let asked = Asked { by: &first, action: LiftAction::OpenDoor, floor: &here, at: Mono(1000) };
+        for (what, by, action, floor, later, expected) in rows {
+            let (by, floor) = (fixture::node(by), fixture::floor(floor));
+            let other = Asked { by: &by, action, floor: &floor, at: Mono(1000 + later) };
+            let both = (asked.contradicts(&other), other.contradicts(&asked));
+            assert_eq!(both, (expected, expected), "{what}");
+        }
     }
 }

@@ -8,9 +8,9 @@ use chrono::TimeZone;
 use crate::control::{Effect, Event};
 use crate::ids::{CommandId, FloorId, LiftId, NodeId};
 use crate::lease::{LeaseNonce, LeaseRefusal};
-use crate::lift::{LiftAction, Motion};
+use crate::lift::{Asked, LiftAction, Motion};
 use crate::time::{Mono, Now};
-use crate::timing::{LIFT_ACK_DEADLINE, LIFT_READ_AGE_MAX, PLC_SCAN_MAX};
+use crate::timing::{LIFT_ACK_DEADLINE, LIFT_READ_AGE_MAX};
 use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand, LiftReading, Outcome, Verdict};
 
 use super::Health;
@@ -58,10 +58,13 @@ impl Ear {
 }
 
 impl Said {
-    /// They come from two nodes, ask for different things, and lie within one scan of the PLC.
+    fn asked(&self) -> Asked<'_> {
+        let (action, floor) = &self.wish;
+        Asked { by: &self.holder, action: *action, floor, at: self.at }
+    }
+
     fn contradicts(&self, other: &Self) -> bool {
-        let apart = self.at.since(other.at).max(other.at.since(self.at));
-        self.holder != other.holder && self.wish != other.wish && apart <= PLC_SCAN_MAX
+        self.asked().contradicts(&other.asked())
     }
 }
 
