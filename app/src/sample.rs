@@ -17,8 +17,8 @@ use kernel::wire::gateway::{Arbitration, Connection};
 use kernel::wire::live::Snapshot;
 use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
-    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeStanding, NodeView, PeerView, TaskView,
-    VehicleView,
+    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeStanding, NodeView, PeerView, SettlingView,
+    TaskView, VehicleView,
 };
 
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
@@ -181,6 +181,7 @@ fn lift() -> LiftView {
         }),
         read_at: Some(at(0)),
         verifying: Some(CommandId::try_new("A-1-7").unwrap()),
+        settling: Some(SettlingView::NoReads),
         arbitration: Arbitration::Lease,
         epoch: Some(1),
         lease: None,

@@ -21,16 +21,19 @@ mod nodes;
 mod orders;
 mod rides;
 mod show;
+mod spoken;
 mod steps;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod voice;
+mod waits;
 mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ids::{AlarmId, GatewayId, LiftId, NodeId, SessionId, TaskId, VehicleId};
+use crate::lease::LeaseRefusal;
 use crate::plant::Plant;
 use crate::safeguard::Safeguards;
 use crate::task::TaskEvent;
@@ -114,6 +117,8 @@ pub struct Control {
     seen: Seen,
     leaving: Leaving,
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
+    /// Why the lease store granted nothing when it was asked last, and when it said so.
+    lease_denied: BTreeMap<LiftId, (LeaseRefusal, Mono)>,
     spared: BTreeMap<LiftId, Spared>,
     batches: u64,
     nonces: u64,
@@ -173,6 +178,7 @@ impl Control {
             seen: Seen::default(),
             leaving: Leaving::No,
             spoken: BTreeMap::new(),
+            lease_denied: BTreeMap::new(),
             spared: BTreeMap::new(),
             batches: 0,
             nonces: 0,

@@ -203,6 +203,11 @@ impl HeldLease {
         self.token
     }
 
+    /// When it ends, by the holder's reckoning: a little before the store lets it end.
+    pub fn ends_at(&self) -> Mono {
+        self.deadline
+    }
+
     /// When the holder must have given it back.
     pub fn hold_until(&self, granted_at: Mono) -> Mono {
         granted_at + LEASE_HOLD_MAX

@@ -289,6 +289,7 @@ pub(crate) fn lift(gateway_hearing: Hearing) -> LiftView {
         status: None,
         read_at: None,
         verifying: None,
+        settling: None,
         arbitration: Arbitration::Lease,
         epoch: Some(1),
         lease: None,

@@ -86,6 +86,12 @@ impl Control {
         if calling.command.id != *command {
             return;
         }
+        if let Ok(
+            CallAnswer::Joined { by, .. } | CallAnswer::Acknowledged { by } | CallAnswer::Unknown { by },
+        ) = &answer
+        {
+            self.note_joined(&calling.command, by, now);
+        }
         match answer {
             // Records save commands and keep nothing safe: a store that went away meanwhile keeps none.
             Ok(CallAnswer::Opened)
@@ -99,6 +105,7 @@ impl Control {
             }
             Ok(CallAnswer::Acknowledged { by }) => {
                 self.release(&calling.lease, None);
+                self.note_acknowledged(lift, &by);
                 self.spare(lift, by);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }

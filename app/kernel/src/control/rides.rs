@@ -187,11 +187,7 @@ impl Control {
     pub(super) fn wanted(&self, lift: &LiftId, now: Now) -> Option<Wanted> {
         let session = self.book.session_of(lift).filter(|it| self.drives_session(it, now))?;
         let status = self.usable(lift, now)?;
-        let busy = status.motion != Motion::Still
-            || !status.levelled
-            || matches!(status.door, DoorState::Opening | DoorState::Closing)
-            || status.accepted != status.completed;
-        if busy {
+        if is_at_work(status) {
             return None;
         }
         let shut = status.door == DoorState::Closed;
@@ -316,6 +312,14 @@ impl Words {
     fn of(command: &CommandId) -> Self {
         Self { command: command.clone(), boarded: false, alighted: false }
     }
+}
+
+/// It moves, or has not finished what it took.
+pub(super) fn is_at_work(status: &LiftStatus) -> bool {
+    status.motion != Motion::Still
+        || !status.levelled
+        || matches!(status.door, DoorState::Opening | DoorState::Closing)
+        || status.accepted != status.completed
 }
 
 /// Shut the door, travel, open it: whatever of it is still missing at `floor`.

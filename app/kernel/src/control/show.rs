@@ -1,6 +1,6 @@
 //! What people and programs see, drawn from the book and from what is heard.
 
-use crate::ids::{LiftId, TaskId, VehicleId};
+use crate::ids::{CommandId, LiftId, TaskId, VehicleId};
 use crate::task::{SuspendCause, TaskState};
 use crate::time::{Millis, Now};
 use crate::timing::{hold_limit, redelivery_wait};
@@ -9,7 +9,7 @@ use crate::wire::ledger::SessionPhase;
 use crate::wire::live::Change;
 use crate::wire::vehicle::{Instruction, Operation, Place, WorkState};
 use crate::wire::view::{
-    Activity, AlarmView, Hearing, Knowledge, LeaseView, LiftView, NodeView, OrderView, SessionView, TaskView,
+    Activity, AlarmView, Hearing, Knowledge, LiftView, LiftWait, NodeView, OrderView, SessionView, TaskView,
     VehicleView,
 };
 
@@ -214,21 +214,7 @@ impl Control {
     fn show_lift(&mut self, id: &LiftId, now: Now) {
         let Some(lift) = self.plant.lifts.get(id) else { return };
         let ear = self.lifts.get(id);
-        let limit = hold_limit(lift);
-        let waiting = self.book.waiting_for(id).into_iter().map(|it| session_view(it, limit)).collect();
-        let verifying =
-            ear.and_then(|it| it.reading.verifying.clone()).or_else(|| match self.voices.get(id) {
-                Some(Voice::Verifying(doubt)) => Some(doubt.command.clone()),
-                Some(
-                    Voice::Quiet { .. }
-                    | Voice::Asking { .. }
-                    | Voice::Deciding { .. }
-                    | Voice::Calling(_)
-                    | Voice::Joined { .. }
-                    | Voice::Sent { .. },
-                )
-                | None => None,
-            });
+        let (limit, ride) = (hold_limit(lift), self.book.session_of(id));
         let view = LiftView {
             id: id.clone(),
             gateway: lift.gateway.clone(),
@@ -237,32 +223,44 @@ impl Control {
             connections_lost: ear.map_or(0, |it| it.reading.connections_lost),
             status: ear.and_then(|it| it.reading.status.clone()),
             read_at: ear.filter(|it| it.reading.status.is_some()).map(|it| it.read_at),
-            verifying,
+            verifying: self.verified(id),
+            settling: self.settling(id, now),
             arbitration: self.arbitration(id),
             epoch: ear.map(|it| it.reading.epoch),
             lease: self.lease_view(id, now),
-            session: self.book.session_of(id).map(|it| session_view(it, limit)),
-            waiting,
+            session: ride.map(|it| session_view(it, limit, self.wait_of_ride(it, now))),
+            waiting: self.line_view(id, limit, now),
             commands: self.spoken.get(id).into_iter().flatten().map(|(_, view)| view.clone()).collect(),
         };
         self.effects.push_back(Effect::Show(Change::Lift(view)));
     }
 
-    fn lease_view(&self, lift: &LiftId, now: Now) -> Option<LeaseView> {
-        let (lease, since) = match self.voices.get(lift)? {
-            Voice::Deciding { lease, since } | Voice::Sent { lease: Some(lease), since, .. } => {
-                (lease, since)
-            }
-            Voice::Calling(calling) => (&calling.lease, &calling.since),
-            Voice::Quiet { .. }
-            | Voice::Asking { .. }
-            | Voice::Joined { .. }
-            | Voice::Sent { lease: None, .. }
-            | Voice::Verifying(_) => return None,
-        };
-        let held = i64::try_from(now.mono.since(*since).0).unwrap_or_default();
-        let since = now.wall.checked_sub_signed(chrono::TimeDelta::milliseconds(held)).unwrap_or(now.wall);
-        Some(LeaseView { holder: self.config.node.clone(), token: lease.token(), since })
+    /// The command whose outcome is not known: the gateway's word counts before this node's own doubt.
+    pub(super) fn verified(&self, lift: &LiftId) -> Option<CommandId> {
+        let told = self.lifts.get(lift).and_then(|it| it.reading.verifying.clone());
+        told.or_else(|| match self.voices.get(lift) {
+            Some(Voice::Verifying(doubt)) => Some(doubt.command.clone()),
+            Some(
+                Voice::Quiet { .. }
+                | Voice::Asking { .. }
+                | Voice::Deciding { .. }
+                | Voice::Calling(_)
+                | Voice::Joined { .. }
+                | Voice::Sent { .. },
+            )
+            | None => None,
+        })
+    }
+
+    /// Those who wait, first come first, and each for the one before it.
+    fn line_view(&self, lift: &LiftId, limit: Millis, now: Now) -> Vec<SessionView> {
+        let mut after = self.book.session_of(lift).map(|it| it.vehicle.clone());
+        let line = self.book.waiting_for(lift).into_iter();
+        line.map(|session| {
+            let before = after.replace(session.vehicle.clone());
+            session_view(session, limit, self.wait_in_line(session, before.as_ref(), now))
+        })
+        .collect()
     }
 }
 
@@ -278,7 +276,7 @@ fn riding(session: &SessionBook) -> Activity {
     }
 }
 
-fn session_view(session: &SessionBook, hold_limit_ms: Millis) -> SessionView {
+fn session_view(session: &SessionBook, hold_limit_ms: Millis, waits: LiftWait) -> SessionView {
     SessionView {
         id: session.id.clone(),
         vehicle: session.vehicle.clone(),
@@ -289,5 +287,6 @@ fn session_view(session: &SessionBook, hold_limit_ms: Millis) -> SessionView {
         generation: session.generation,
         since: session.since,
         hold_limit_ms,
+        waits,
     }
 }

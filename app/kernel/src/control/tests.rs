@@ -16,8 +16,10 @@ mod nodes;
 mod orders;
 mod restarts;
 mod rides;
+mod spoken;
 mod tasks;
 mod voice;
+mod waits;
 mod withdraw;
 
 use super::*;
@@ -65,6 +67,7 @@ struct Bench {
     deaf: BTreeSet<VehicleId>,
     status: LiftStatus,
     verifying: Option<crate::ids::CommandId>,
+    settling: Option<crate::wire::gateway::Settling>,
     foreign: Option<crate::wire::gateway::ForeignMove>,
     connection: Connection,
     /// As the gateway tells it.
@@ -129,6 +132,7 @@ impl Bench {
             deaf: BTreeSet::new(),
             status: fixture::status("F1", DoorState::Closed),
             verifying: None,
+            settling: None,
             foreign: None,
             connection: Connection::Up,
             arbitration: (Arbitration::Lease, 1),
@@ -412,6 +416,7 @@ impl Bench {
             arbitration: self.arbitration.0,
             token: FencingToken::default(),
             verifying: self.verifying.clone(),
+            settling: self.settling,
             connections_lost: 0,
             foreign: self.foreign.clone(),
         };

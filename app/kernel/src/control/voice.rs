@@ -10,7 +10,6 @@ use crate::time::{Millis, Mono, Now};
 use crate::timing::{LEASE_HOLD_MAX, LEASE_WAIT, LIFT_ACK_DEADLINE, LIFT_COMMAND_VALIDITY};
 use crate::wire::gateway::{Authority, GatewayRefusal, LiftCommand, Outcome, SessionRef, Verdict};
 use crate::wire::ledger::Record;
-use crate::wire::view::{LIFT_COMMANDS_SHOWN, LiftCommandView};
 
 use super::book::Touched;
 use super::calls::{Calling, settled};
@@ -26,7 +25,7 @@ const AFTER_HARD_REFUSAL: Millis = Millis::seconds(30);
 /// A read is awaited so long that the acknowledgement of a command still fits into the longest hold.
 pub(super) const READ_WAIT_MAX: Millis = Millis(LEASE_HOLD_MAX.0 - LIFT_ACK_DEADLINE.0);
 /// The store answers within [`LEASE_WAIT`]; a second later its answer is taken for lost.
-const LEASE_ANSWER_MAX: Millis = Millis(LEASE_WAIT.0 + 1000);
+pub(super) const LEASE_ANSWER_MAX: Millis = Millis(LEASE_WAIT.0 + 1000);
 
 /// How far this node is with commanding a lift.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +113,7 @@ impl Control {
 
     pub(super) fn lease_granted(&mut self, nonce: LeaseNonce, lease: HeldLease, now: Now) {
         let lift = lease.lift().clone();
+        self.lease_denied.remove(&lift);
         let awaited =
             matches!(self.voices.get(&lift), Some(Voice::Asking { nonce: ours, .. }) if *ours == nonce);
         if awaited && self.keeps_epoch(&lift, &lease) {
@@ -146,7 +146,10 @@ impl Control {
             | LeaseRefusal::StoreDown
             | LeaseRefusal::NotReplicated
             | LeaseRefusal::Lost
-            | LeaseRefusal::HeldTooLong => self.fall_quiet(lift, now, AFTER_REFUSAL),
+            | LeaseRefusal::HeldTooLong => {
+                self.lease_denied.insert(lift.clone(), (reason.clone(), now.mono));
+                self.fall_quiet(lift, now, AFTER_REFUSAL);
+            }
         }
     }
 
@@ -253,16 +256,6 @@ impl Control {
         self.effects.push_back(Effect::SendLift { gateway, command });
     }
 
-    /// A command that another node sent, for the screen alone.
-    pub(super) fn overheard(&mut self, command: &LiftCommand, now: Now) {
-        let known =
-            self.spoken.get(&command.lift).is_some_and(|it| it.iter().any(|(_, view)| view.id == command.id));
-        if command.holder != self.config.node && !known && self.plant.lifts.contains_key(&command.lift) {
-            self.note_command(command, now);
-            self.touched.insert(Touched::Lift(command.lift.clone()));
-        }
-    }
-
     /// What was asked of the lease store, or granted, is given back; what was said stays said, and its record pending.
     pub(super) fn give_up_voice(&mut self, lift: &LiftId) {
         match self.voices.get(lift).cloned() {
@@ -340,32 +333,6 @@ impl Control {
 
     pub(super) fn set_voice(&mut self, lift: &LiftId, voice: Voice) {
         self.voices.insert(lift.clone(), voice);
-        self.touched.insert(Touched::Lift(lift.clone()));
-    }
-
-    fn note_command(&mut self, command: &LiftCommand, now: Now) {
-        let spoken = self.spoken.entry(command.lift.clone()).or_default();
-        let view = LiftCommandView {
-            id: command.id.clone(),
-            at: now.wall,
-            issuer: command.holder.clone(),
-            token: command.authority.token(),
-            action: command.action,
-            floor: command.floor.clone(),
-            verdict: None,
-            answered_after_ms: None,
-        };
-        spoken.push_front((now.mono, view));
-        spoken.truncate(LIFT_COMMANDS_SHOWN);
-    }
-
-    pub(super) fn note_verdict(&mut self, lift: &LiftId, id: &CommandId, verdict: Verdict, now: Now) {
-        let spoken = self.spoken.get_mut(lift).and_then(|it| it.iter_mut().find(|(_, view)| view.id == *id));
-        let Some((sent_at, view)) = spoken else { return };
-        let before = view.clone();
-        view.answered_after_ms = Some(now.mono.since(*sent_at));
-        view.verdict = Some(verdict.clone());
-        self.note_edge_outcome(lift, &before, &verdict);
         self.touched.insert(Touched::Lift(lift.clone()));
     }
 }

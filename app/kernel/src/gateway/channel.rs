@@ -1,5 +1,7 @@
 //! One lift as its gateway has it: the newest read, the queue, the command in flight.
 
+mod settling;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{CommandId, LiftId};
@@ -123,6 +125,7 @@ impl Channel {
             epoch: kept.epoch,
             token: kept.token,
             verifying,
+            settling: self.settling(now),
             connections_lost: self.connections_lost,
             foreign: self.foreign.newest(now),
         }
@@ -316,10 +319,7 @@ impl Channel {
                 let since = *good_since.get_or_insert(now.mono);
                 // A scan that was held up would still have taken the command.
                 let settled = scanned && now.mono.since(since) >= PLC_SETTLE;
-                // After a restart of the PLC its echo says nothing: only a lift that stands as before, and that has
-                // nothing under way, did not move and will not.
-                let rests = status.levelled && status.accepted == status.completed;
-                let untouched = same_boot || rests && status.expectation() == flight.expects;
+                let untouched = same_boot || stands_as_before(flight, status);
                 let flight = flight.clone();
                 if same_boot && status.accepted == flight.number {
                     self.settle(flight, Verdict::Ran);
@@ -356,6 +356,13 @@ impl Channel {
             other @ (Connection::Up | Connection::Unknown | Connection::Down | Connection::Frozen) => other,
         }
     }
+}
+
+/// After a restart of the PLC its echo says nothing: only a lift that stands as before, and that has nothing under way,
+/// did not move and will not.
+fn stands_as_before(flight: &InFlight, status: &LiftStatus) -> bool {
+    let rests = status.levelled && status.accepted == status.completed;
+    rests && status.expectation() == flight.expects
 }
 
 /// The number after the last one, never 0 and never one that the PLC shows already.

@@ -241,11 +241,32 @@ pub struct LiftReading {
     pub token: FencingToken,
     /// The command that is not settled.
     pub verifying: Option<CommandId>,
+    /// What settles that; none when nothing has to be settled, or of a gateway that does not say.
+    #[serde(default)]
+    pub settling: Option<Settling>,
     /// Connections that broke since the gateway started.
     pub connections_lost: u64,
     /// The newest movement that nobody commanded; none was seen since the gateway started, or it does not say.
     #[serde(default)]
     pub foreign: Option<ForeignMove>,
+}
+
+/// What settles a command whose echo did not come (A12). An echo settles it at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Settling {
+    /// Reads come: the first one that shows a new scan, once this time is over.
+    #[serde(rename_all = "camelCase")]
+    Reads {
+        /// What is left of it when the message left.
+        left_ms: Millis,
+    },
+    /// Reads fail: the time begins with the first good one.
+    NoReads,
+    /// The PLC does not scan: the time begins when it does.
+    Frozen,
+    /// The PLC has started anew and its lift does not rest as before: a read that shows that it does, or a person.
+    Restarted,
 }
 
 /// A movement that nobody commanded (A16).

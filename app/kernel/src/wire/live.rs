@@ -22,7 +22,7 @@ use crate::wire::view::{AlarmView, LiftView, NodeView, OrderView, PeerView, Task
 
 /// Version of the stream. Postcard is positional, so any change of a type raises it, and a browser of another
 /// version reloads itself.
-pub const LIVE_VERSION: u16 = 4;
+pub const LIVE_VERSION: u16 = 5;
 
 /// A tick comes this often.
 pub const TICK_PERIOD: Millis = Millis::seconds(1);

@@ -2,22 +2,21 @@
 //!
 //! Postcard carries them too, so no field is skipped, flattened or tagged from inside.
 
+mod lift;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::alarm::{AlarmKind, Subject};
-use crate::ids::{
-    AlarmId, CommandId, FloorId, GatewayId, Generation, LiftId, NodeId, OrderId, SessionId, StationId,
-    TaskId, VehicleId,
-};
-use crate::lease::FencingToken;
-use crate::lift::{LiftAction, LiftStatus};
+use crate::ids::{AlarmId, FloorId, Generation, LiftId, NodeId, OrderId, StationId, TaskId, VehicleId};
 use crate::task::TaskState;
 use crate::time::Millis;
-use crate::wire::gateway::{Arbitration, Connection, Verdict};
-use crate::wire::ledger::SessionPhase;
 use crate::wire::rest::TransportOrder;
 use crate::wire::vehicle::{Place, WorkState};
+
+pub use self::lift::{
+    LIFT_COMMANDS_SHOWN, LeaseView, LiftCommandView, LiftView, LiftWait, SessionView, SettlingView,
+};
 
 /// A control node as the ledger tells of it: the same on every node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,105 +210,6 @@ pub enum Hearing {
     Heard,
     /// Three beats are missing.
     Silent,
-}
-
-/// A lift.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct LiftView {
-    /// Its name.
-    pub id: LiftId,
-    /// Its gateway.
-    pub gateway: GatewayId,
-    /// Whether the gateway is heard.
-    pub gateway_hearing: Hearing,
-    /// How the PLC can be reached.
-    pub connection: Connection,
-    /// Connections to the PLC that broke since the gateway started.
-    pub connections_lost: u64,
-    /// The newest read.
-    pub status: Option<LiftStatus>,
-    /// When that was read, by this node's wall clock.
-    pub read_at: Option<DateTime<Utc>>,
-    /// The command that is not settled.
-    pub verifying: Option<CommandId>,
-    /// Who decides between nodes.
-    pub arbitration: Arbitration,
-    /// Of the arbitration: rises with each switch. None before the gateway was heard.
-    pub epoch: Option<u32>,
-    /// Who may talk to it now.
-    pub lease: Option<LeaseView>,
-    /// Whose ride it is.
-    pub session: Option<SessionView>,
-    /// Who waits, first in line first.
-    pub waiting: Vec<SessionView>,
-    /// The last commands, newest first, at most [`LIFT_COMMANDS_SHOWN`].
-    pub commands: Vec<LiftCommandView>,
-}
-
-/// Commands that a lift's view lists.
-pub const LIFT_COMMANDS_SHOWN: usize = 20;
-
-/// A control lease, as seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct LeaseView {
-    /// Who holds it.
-    pub holder: NodeId,
-    /// Its rank.
-    pub token: FencingToken,
-    /// Since when.
-    pub since: DateTime<Utc>,
-}
-
-/// A ride, as seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct SessionView {
-    /// Its name.
-    pub id: SessionId,
-    /// Who rides.
-    pub vehicle: VehicleId,
-    /// For which task.
-    pub task: TaskId,
-    /// Where it enters.
-    pub from: FloorId,
-    /// Where it leaves.
-    pub to: FloorId,
-    /// How far it is.
-    pub phase: SessionPhase,
-    /// Of the session on its lift.
-    pub generation: Generation,
-    /// When the phase was entered.
-    pub since: DateTime<Utc>,
-    /// Held at most so long.
-    pub hold_limit_ms: Millis,
-}
-
-/// A command to a lift, as seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct LiftCommandView {
-    /// Its name.
-    pub id: CommandId,
-    /// When it was sent.
-    pub at: DateTime<Utc>,
-    /// Who sent it.
-    pub issuer: NodeId,
-    /// Its rank; none of a command by edge arbitration.
-    pub token: Option<FencingToken>,
-    /// What was asked.
-    pub action: LiftAction,
-    /// Where.
-    pub floor: FloorId,
-    /// What became of it; none while the answer is due.
-    pub verdict: Option<Verdict>,
-    /// From sending to the answer.
-    pub answered_after_ms: Option<Millis>,
 }
 
 /// An alarm.

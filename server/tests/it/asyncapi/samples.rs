@@ -9,8 +9,8 @@ use kernel::lift::{DoorState, Expectation, LiftAction, LiftMode, LiftStatus, Mot
 use kernel::time::Millis;
 use kernel::wire::gateway::{
     Arbitration, Authority, Connection, ControlBeat, ForeignMove, ForeignPart, GatewayCommand,
-    GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, ReadRef, SessionRef, StoredEpoch,
-    Verdict,
+    GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome, ReadRef, SessionRef, Settling,
+    StoredEpoch, Verdict,
 };
 use kernel::wire::vehicle::{
     AckVerdict, Heartbeat, Instruction, Operation, Place, Presence, Progress, Telemetry, VehicleAck,
@@ -247,6 +247,7 @@ pub(super) fn statuses() -> Vec<GatewayStatus> {
         epoch: 1,
         token: FencingToken { epoch: 1, serial: 418 },
         verifying: (connection == Connection::Down).then(|| name("C-1")),
+        settling: None,
         connections_lost: 0,
         foreign: None,
     };
@@ -256,7 +257,14 @@ pub(super) fn statuses() -> Vec<GatewayStatus> {
         ..reading(Connection::Up, Arbitration::Lease)
     });
     let edge = arbitrations.into_iter().map(|it| reading(Connection::Up, it));
-    let lifts = lease.chain(edge).chain(foreign).collect();
+    let reads = Settling::Reads { left_ms: Millis(600) };
+    let steps = [reads, Settling::NoReads, Settling::Frozen, Settling::Restarted];
+    let in_doubt = steps.map(|step| LiftReading {
+        verifying: Some(name("C-1")),
+        settling: Some(step),
+        ..reading(Connection::Up, Arbitration::Lease)
+    });
+    let lifts = lease.chain(edge).chain(foreign).chain(in_doubt).collect();
     vec![GatewayStatus { gateway: name("G1"), boot: 3, message: 1, messages_rejected: 4, lifts }]
 }
 

@@ -12,7 +12,7 @@ const FOUND_OUT: Millis = Millis(LIFT_READ_AGE_MAX.0 + PLC_SETTLE.0 + 1500);
 
 impl House {
     /// Two nodes, the first of which has called the lift for a ride. The call does not show yet.
-    fn called(records: bool) -> (Self, LiftCommand) {
+    pub(super) fn called(records: bool) -> (Self, LiftCommand) {
         let mut house = Self::ready(&["A", "B"], 1);
         house.records = records;
         house.ask(0, order("A1", "A2"), "key");

@@ -382,6 +382,7 @@ impl House {
             arbitration: Arbitration::Lease,
             token: FencingToken::default(),
             verifying: None,
+            settling: None,
             connections_lost: 0,
             foreign: None,
         };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::timing::{PLC_ACK_DEADLINE, PLC_FROZEN, PLC_SETTLE};
-use crate::wire::gateway::Connection;
+use crate::wire::gateway::{Connection, Settling};
 
 const UNKNOWN: &str = "tell C1 Unknown";
 const NOT_SENT: &str = "tell C1 NotSent";
@@ -241,4 +241,53 @@ fn a_plc_that_flaps_is_down_until_reads_are_unbroken() {
     assert_eq!(bench.reading().connections_lost, 10, "each break counts");
     bench.run(PLC_SETTLE + LIFT_POLL_PERIOD);
     assert_eq!(bench.reading().connection, Connection::Up);
+}
+
+#[test]
+fn what_settles_a_command_in_doubt_is_told() {
+    type Row = (&'static str, fn(&mut Bench), Settling);
+    let rows: [Row; 5] = [
+        ("nothing was read since", |_| (), Settling::NoReads),
+        (
+            "reads come",
+            |it| {
+                it.read();
+                it.run(Millis(400));
+            },
+            Settling::Reads { left_ms: Millis(PLC_SETTLE.0 - 400) },
+        ),
+        (
+            "one of them failed",
+            |it| {
+                it.run(Millis(400));
+                it.read_failed();
+            },
+            Settling::NoReads,
+        ),
+        (
+            "the PLC does not scan",
+            |it| {
+                it.read();
+                it.ms += PLC_FROZEN.0;
+                it.read_frozen();
+            },
+            Settling::Frozen,
+        ),
+        (
+            "it started anew, and the lift stands elsewhere",
+            |it| {
+                it.status.boot += 1;
+                it.status.door = DoorState::Open;
+                it.read();
+                it.run(PLC_SETTLE + LIFT_POLL_PERIOD);
+            },
+            Settling::Restarted,
+        ),
+    ];
+    for (what, change, expected) in rows {
+        let mut bench = doubtful();
+        change(&mut bench);
+        assert_eq!(bench.reading().settling, Some(expected), "{what}");
+    }
+    assert_eq!(Bench::ready().reading().settling, None);
 }

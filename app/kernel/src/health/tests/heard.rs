@@ -76,6 +76,7 @@ fn read(motion: Motion, connection: Connection, age_ms: u64) -> Step {
         epoch: 1,
         token: FencingToken::default(),
         verifying: None,
+        settling: None,
         connections_lost: 0,
         foreign: None,
     };
