@@ -1,5 +1,6 @@
 //! What the server hands to the browser with the page: the same values on both sides, so that hydration matches.
 
+use kernel::ids::LiftId;
 use kernel::wire::live::Snapshot;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,19 @@ impl Canvas {
     }
 }
 
+/// Which page of the site it is; its address says so, and a link leads from each to the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Page {
+    /// `/`: the whole site.
+    #[default]
+    Overview,
+    /// `/lifts/{lift}`: one lift.
+    Lift(LiftId),
+    /// Where a lift was looked for that the site does not have: what was asked for.
+    NoSuchLift(String),
+}
+
 /// Everything that the first paint shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,6 +66,8 @@ pub struct Boot {
     pub locale: Locale,
     /// Canvas of the first paint.
     pub canvas: Canvas,
+    /// Which page.
+    pub page: Page,
 }
 
 impl Boot {
@@ -70,7 +86,14 @@ impl Boot {
             Some(_) | None => Canvas::Day,
         };
         let locale = locale.or_else(|| accept_language.and_then(Locale::by_accept_language));
-        Self { snapshot, build: build.to_owned(), locale: locale.unwrap_or_default(), canvas }
+        let (build, locale) = (build.to_owned(), locale.unwrap_or_default());
+        Self { snapshot, build, locale, canvas, page: Page::Overview }
+    }
+
+    /// The same for another page than the overview.
+    #[must_use]
+    pub fn at(self, page: Page) -> Self {
+        Self { page, ..self }
     }
 
     /// JSON that may stand inside a script element: no `<` is left that could end it.
@@ -115,6 +138,7 @@ mod tests {
         let mut snapshot = sample::snapshot();
         snapshot.plant.name = "</script><script>alert(1)</script>".to_owned();
         let boot = Boot::for_request(snapshot, "b1", None, None);
+        let boot = boot.at(Page::NoSuchLift("</script>".to_owned()));
         let json = boot.to_script_json().unwrap();
         assert!(!json.contains('<'), "{json}");
         assert_eq!(serde_json::from_str::<Boot>(&json).unwrap(), boot);

@@ -2,15 +2,20 @@
 
 use leptos::prelude::*;
 
-use crate::boot::Boot;
+use crate::boot::{Boot, Page};
 use crate::i18n::Locale;
-use crate::page::{BOOT_ID, overview};
+use crate::page::{BOOT_ID, body};
 
 /// The whole document around the body. The only scripts are files of the site itself.
 pub(crate) fn document(boot: Boot, boot_json: String) -> impl IntoView {
     // In both languages: the tab keeps its title when the language changes.
     let mark = if boot.snapshot.node.drill { "演习 DRILL · " } else { "" };
-    let title = format!("{mark}{} · Hoistway", boot.snapshot.plant.name);
+    let place = match &boot.page {
+        Page::Overview => String::new(),
+        Page::Lift(lift) => format!("{lift} · "),
+        Page::NoSuchLift(_) => "404 · ".to_owned(),
+    };
+    let title = format!("{mark}{place}{} · Hoistway", boot.snapshot.plant.name);
     let (locale, canvas) = (boot.locale, boot.canvas);
     view! {
         <!DOCTYPE html>
@@ -27,7 +32,7 @@ pub(crate) fn document(boot: Boot, boot_json: String) -> impl IntoView {
                 <script type="module" src="/pkg/start.js" data-failed=not_started(locale)></script>
             </head>
             <body>
-                {overview(boot)}
+                {body(boot)}
                 <noscript><p class="no-script">{no_script(locale)}</p></noscript>
             </body>
         </html>

@@ -3,6 +3,8 @@
 //! The order along the hall is true, distances are true where there is room and stretched where signs would cover
 //! each other. A shaft takes its own stretch of the axis, on the far side of its landings.
 
+mod lift;
+
 use std::collections::BTreeMap;
 
 use kernel::ids::{FloorId, LiftId, PointId, StationId};

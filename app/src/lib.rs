@@ -22,7 +22,7 @@ mod screen;
 mod state;
 mod store;
 
-pub use boot::{Boot, Canvas};
+pub use boot::{Boot, Canvas, Page};
 pub use i18n::Locale;
 
 /// The whole HTML document for one request. Holds no inline script: `script-src 'self' 'wasm-unsafe-eval'` is
@@ -50,13 +50,18 @@ pub fn hydrate() -> Result<(), wasm_bindgen::JsError> {
     let text = text.ok_or_else(|| wasm_bindgen::JsError::new("the page holds no boot data"))?;
     let boot: Boot = serde_json::from_str(&text)
         .map_err(|error| wasm_bindgen::JsError::new(&format!("the boot data cannot be read: {error}")))?;
-    leptos::mount::hydrate_body(move || page::overview(boot));
+    leptos::mount::hydrate_body(move || page::body(boot));
     Ok(())
 }
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
-    use super::{Boot, page, sample};
+    use super::{Boot, Page, page, sample};
+    use kernel::ids::{CommandId, LiftId};
+    use kernel::wire::gateway::Arbitration;
+    use kernel::wire::ledger::SessionPhase;
+    use kernel::wire::live::Snapshot;
+    use kernel::wire::view::{Hearing, LeaseView, LiftWait};
 
     #[test]
     fn the_first_paint_holds_the_site_and_no_inline_script() {
@@ -120,6 +125,132 @@ mod tests {
         let html = page(Boot::for_request(snapshot, "b1", None, None)).unwrap();
         for text in ["<html lang=\"zh-CN\"", "暂无任务", "无报警", "本场地没有电梯"] {
             assert!(html.contains(text), "{text} is missing in {html}");
+        }
+    }
+
+    fn lift_page(snapshot: Snapshot, language: &str) -> String {
+        let lift = Page::Lift(LiftId::try_new("L1").unwrap());
+        page(Boot::for_request(snapshot, "b1", None, Some(language)).at(lift)).unwrap()
+    }
+
+    /// What the page says in a state, in both languages.
+    type Row = (&'static str, fn(&mut Snapshot), &'static [&'static str], &'static [&'static str]);
+
+    const STATES: [Row; 7] = [
+        (
+            "in doubt, with nothing said and nobody waiting",
+            |_| (),
+            &["L1 · Test · Hoistway", "A-1-7", "Reads fail; settled 1 s", "Nobody waits", "No commands yet"],
+            &["结果未知", "首次读到后 1 秒查实", "无人等候", "尚无指令"],
+        ),
+        (
+            "a lease of the serving node",
+            |it| it.lifts[0].lease = Some(lease("A", true)),
+            &["i0", "token 7·418", "Never renewed: a command takes 6 s"],
+            &["令牌 7·418", "不续期"],
+        ),
+        (
+            "a lease of another node",
+            |it| it.lifts[0].lease = Some(lease("B", false)),
+            &["i1", "its end is known to B alone"],
+            &["到期时间仅 B 知道"],
+        ),
+        (
+            "a ride, and a line with reasons",
+            |it| {
+                let turn = LiftWait::Turn { after: it.vehicles[0].id.clone() };
+                it.lifts[0].session = Some(sample::session("V1", SessionPhase::Boarding, LiftWait::Word));
+                it.lifts[0].waiting = vec![sample::session("V2", SessionPhase::Queued, turn)];
+            },
+            &["the sensor shows it", "its turn, after V1"],
+            &["小车报告(传感器已确认)", "排在 V1 之后"],
+        ),
+        (
+            "contradictory commands, and a joined call",
+            |it| {
+                let mut joined = sample::command("3", "A", None);
+                joined.joined = Some(CommandId::try_new("1").unwrap());
+                let newer = sample::command("2", "A", Some("1"));
+                it.lifts[0].commands = vec![joined, newer, sample::command("1", "B", None)];
+            },
+            &["contradicts B", "bracket top", "bracket bottom", "joined the call of B", "i1"],
+            &["与 B 的指令矛盾", "并入 B 的呼梯"],
+        ),
+        (
+            "edge arbitration",
+            |it| {
+                it.lifts[0].arbitration = Arbitration::Edge;
+                let mut command = sample::command("1", "A", None);
+                command.token = None;
+                it.lifts[0].commands = vec![command];
+            },
+            &["Lift under edge arbitration", "issuer edge", "the gateway decides by itself"],
+            &["由网关自行裁决"],
+        ),
+        (
+            "a gateway that is silent",
+            |it| it.lifts[0].gateway_hearing = Hearing::Silent,
+            &["Gateway G1 is silent", "unreachable"],
+            &["网关 G1 失联"],
+        ),
+    ];
+
+    fn lease(holder: &str, own: bool) -> LeaseView {
+        let (holder, token) =
+            (sample::command("1", holder, None).issuer, sample::command("1", holder, None).token);
+        let ends_at = own.then(|| sample::at(24));
+        LeaseView { holder, token: token.unwrap(), since: sample::at(0), ends_at }
+    }
+
+    #[test]
+    fn the_page_of_a_lift_says_each_state_in_both_languages() {
+        for (what, change, en, zh) in STATES {
+            let mut snapshot = sample::snapshot();
+            snapshot.nodes = sample::nodes();
+            change(&mut snapshot);
+            for (language, texts) in [("en", en), ("zh-CN", zh)] {
+                let html = lift_page(snapshot.clone(), language);
+                for text in texts {
+                    assert!(html.contains(text), "{what}, {language}: {text} is missing in {html}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lift_of_which_nothing_was_heard_yet_says_so() {
+        let mut snapshot = sample::snapshot();
+        snapshot.lifts.clear();
+        let html = lift_page(snapshot, "en");
+        assert!(html.contains("Nothing has been heard of this lift"), "{html}");
+    }
+
+    #[test]
+    fn a_lift_that_the_site_does_not_have_has_a_page_with_a_way_back() {
+        let boot = Boot::for_request(sample::snapshot(), "b1", None, Some("en"));
+        let html = page(boot.at(Page::NoSuchLift("<b>".to_owned()))).unwrap();
+        for text in ["This site has no lift &lt;b&gt;", "href=\"/\"", "href=\"/lifts/L1\"", "404 · Test"] {
+            assert!(html.contains(text), "{text} is missing in {html}");
+        }
+    }
+
+    /// The strip stands on every page as long as a gateway arbitrates, and nothing on it closes it.
+    #[test]
+    fn edge_arbitration_is_told_on_every_page_and_cannot_be_dismissed() {
+        let lift = LiftId::try_new("L1").unwrap();
+        let rows = [(Arbitration::Lease, false), (Arbitration::Edge, true), (Arbitration::Returning, true)];
+        for (arbitration, shown) in rows {
+            for at in [Page::Overview, Page::Lift(lift.clone()), Page::NoSuchLift("L9".to_owned())] {
+                let mut snapshot = sample::snapshot();
+                snapshot.lifts[0].arbitration = arbitration;
+                let boot = Boot::for_request(snapshot, "b1", None, Some("en")).at(at.clone());
+                let html = page(boot).unwrap();
+                let strip = html.split("<section").find(|it| it.contains("\"edge-strip\"")).unwrap();
+                let (head, body) = strip.split("</section>").next().unwrap().split_once('>').unwrap();
+                assert_eq!(!head.contains("hidden"), shown, "{arbitration:?}, {at:?}");
+                assert!(!body.contains("<button"), "{body}");
+                assert_eq!(body.contains("href=\"/lifts/L1\""), shown, "{body}");
+            }
         }
     }
 }

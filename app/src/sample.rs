@@ -6,19 +6,21 @@ use chrono::{DateTime, Utc};
 use kernel::alarm::{AlarmKind, Subject};
 use kernel::ids::{
     AlarmId, CommandId, FloorId, GatewayId, Generation, LedgerSequence, LiftId, NodeId, OrderId, PointId,
-    SiteId, StationId, TaskId, VehicleId,
+    SessionId, SiteId, StationId, TaskId, VehicleId,
 };
-use kernel::lift::{DoorState, LiftMode, LiftStatus, Motion};
+use kernel::lease::FencingToken;
+use kernel::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use kernel::plant::{Floor, Lift, LiftStop, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
 use kernel::wire::gateway::{Arbitration, Connection};
+use kernel::wire::ledger::SessionPhase;
 use kernel::wire::live::Snapshot;
 use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
-    Activity, AlarmView, Hearing, Knowledge, LiftView, NodeStanding, NodeView, PeerView, SettlingView,
-    TaskView, VehicleView,
+    Activity, AlarmView, Hearing, Knowledge, LiftCommandView, LiftView, LiftWait, NodeStanding, NodeView,
+    PeerView, SessionView, SettlingView, TaskView, VehicleView,
 };
 
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
@@ -139,6 +141,38 @@ pub(crate) fn snapshot() -> Snapshot {
         }],
         drills: vec![],
         nodes: vec![],
+    }
+}
+
+/// A command to the lift's door, not answered yet.
+pub(crate) fn command(id: &str, issuer: &str, contradicts: Option<&str>) -> LiftCommandView {
+    LiftCommandView {
+        id: CommandId::try_new(id).unwrap(),
+        at: at(0),
+        issuer: NodeId::try_new(issuer).unwrap(),
+        token: Some(FencingToken { epoch: 7, serial: 418 }),
+        action: LiftAction::OpenDoor,
+        floor: FloorId::try_new("2").unwrap(),
+        verdict: None,
+        answered_after_ms: None,
+        joined: None,
+        contradicts: contradicts.map(|it| CommandId::try_new(it).unwrap()),
+    }
+}
+
+/// A ride, or who waits for one.
+pub(crate) fn session(vehicle: &str, phase: SessionPhase, waits: LiftWait) -> SessionView {
+    SessionView {
+        id: SessionId::try_new(&format!("S-{vehicle}")).unwrap(),
+        vehicle: VehicleId::try_new(vehicle).unwrap(),
+        task: TaskId::try_new("T-1").unwrap(),
+        from: FloorId::try_new("2").unwrap(),
+        to: FloorId::try_new("1").unwrap(),
+        phase,
+        generation: Generation(1),
+        since: at(-18),
+        hold_limit_ms: Millis::seconds(66),
+        waits,
     }
 }
 

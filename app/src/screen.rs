@@ -4,7 +4,7 @@ use kernel::ids::LiftId;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use crate::boot::{Boot, CANVAS_COOKIE, Canvas, LOCALE_COOKIE};
+use crate::boot::{Boot, CANVAS_COOKIE, Canvas, LOCALE_COOKIE, Page};
 use crate::clock::Clock;
 use crate::i18n::Locale;
 use crate::live::{self, Link};
@@ -27,13 +27,17 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn new(boot: Boot) -> Self {
+        let selected = match &boot.page {
+            Page::Lift(id) => Some(id.clone()),
+            Page::Overview | Page::NoSuchLift(_) => None,
+        };
         let screen = Self {
             store: Store::new(boot.snapshot),
             clock: Clock::new(),
             link: RwSignal::new(Link::Connecting),
             locale: RwSignal::new(boot.locale),
             canvas: RwSignal::new(boot.canvas),
-            selected: RwSignal::new(None),
+            selected: RwSignal::new(selected),
         };
         // Effects run in the browser alone, after hydration: neither clock nor stream disturbs it.
         Effect::new(move |started: Option<()>| {

@@ -133,7 +133,8 @@ pub fn router(state: AppState) -> Router {
     let (described, _) = openapi::router().split_for_parts();
     let assets = assets::service(&state.inner.site_dir);
     let routes = described
-        .route("/", get(root::page))
+        .route("/", get(root::overview))
+        .route("/lifts/{lift}", get(root::lift))
         .route("/openapi.json", get(openapi::read))
         .route("/api", axum::routing::any(nothing))
         .route("/api/{*rest}", axum::routing::any(nothing))

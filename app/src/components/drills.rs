@@ -36,7 +36,7 @@ pub(crate) fn drill_band(screen: Screen) -> impl IntoView {
                 <strong>{screen.text(Locale::drill)}</strong>
                 <span class="drill-meaning">{screen.text(Locale::drill_band)}</span>
                 <span class="drill-count">{move || screen.locale.get().drills_running(n_running())}</span>
-                <a href="#drills">{screen.text(Locale::to_drills)}</a>
+                <a href="/#drills">{screen.text(Locale::to_drills)}</a>
                 <span class="drill-edge" aria-hidden="true"></span>
             </div>
         </Show>

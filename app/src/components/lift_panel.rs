@@ -7,6 +7,7 @@ use kernel::wire::view::{LiftCommandView, LiftView, SessionView};
 use leptos::prelude::*;
 
 use crate::components::lift_sign::summary;
+use crate::components::rail::lift_path;
 use crate::i18n::Locale;
 use crate::reading::Trust;
 use crate::screen::Screen;
@@ -52,7 +53,7 @@ fn lift_details(screen: Screen, id: LiftId) -> impl IntoView {
     let commands =
         Memo::new(move |_| view.read().as_ref().map(|view| view.commands.clone()).unwrap_or_default());
     view! {
-        <h2><span>{screen.text(Locale::lift)}</span> " " {id.to_string()}</h2>
+        <h2><a href=lift_path(&id)><span>{screen.text(Locale::lift)}</span> " " {id.to_string()}</a></h2>
         <dl class="details">{facts}</dl>
         <h3>{screen.text(Locale::waiting)}</h3>
         {waiting}
@@ -188,14 +189,17 @@ fn commands_table(screen: Screen, commands: &[LiftCommandView]) -> AnyView {
 
 /// A token as people compare it. A lease store that counts its runs in the upper half of the serial would make
 /// ten digits of it.
-fn rank(token: FencingToken) -> String {
+pub(crate) fn rank(token: FencingToken) -> String {
     match (token.serial >> 32, token.serial & u64::from(u32::MAX)) {
         (0, serial) => format!("{}·{serial}", token.epoch),
         (run, serial) => format!("{}·{run}.{serial}", token.epoch),
     }
 }
 
-fn answer(locale: Locale, command: &LiftCommandView) -> impl IntoView + use<> {
+pub(crate) fn answer(locale: Locale, command: &LiftCommandView) -> impl IntoView + use<> {
+    if command.joined.is_some() {
+        return view! { <span class="quiet">{locale.joined()}</span> }.into_any();
+    }
     let Some(verdict) = &command.verdict else {
         return view! { <span class="quiet">{locale.no_answer_yet()}</span> }.into_any();
     };

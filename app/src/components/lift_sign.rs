@@ -17,7 +17,7 @@ const RIDERS_DRAWN: usize = 2;
 /// Distance of two vehicles in a car.
 const RIDER_PX: f64 = 47.0;
 
-/// Shaft, car, door, direction, age. A button: it shows its details.
+/// Shaft, car, door, direction, age. Where a person picks among lifts it is a button, which shows its details.
 pub(crate) fn lift_sign(screen: Screen, drawing: Drawing, id: LiftId) -> impl IntoView {
     let signal = screen.store.lifts.get_untracked().get(&id).cloned();
     let shaft = Memo::new({
@@ -29,23 +29,6 @@ pub(crate) fn lift_sign(screen: Screen, drawing: Drawing, id: LiftId) -> impl In
         let view = view.clone();
         move |_| view().map(|view| Trust::of(&view, view.read_at.and_then(|at| screen.clock.ms_since(at))))
     });
-    let pressed = {
-        let id = id.clone();
-        move || screen.shown_lift().is_some_and(|shown| shown == id)
-    };
-    let select = {
-        let id = id.clone();
-        move || screen.selected.set(Some(id.clone()))
-    };
-    let on_key = {
-        let select = select.clone();
-        move |event: KeyboardEvent| {
-            if matches!(event.key().as_str(), "Enter" | " ") {
-                event.prevent_default();
-                select();
-            }
-        }
-    };
     let label = {
         let (id, view) = (id.clone(), view.clone());
         move || {
@@ -60,23 +43,58 @@ pub(crate) fn lift_sign(screen: Screen, drawing: Drawing, id: LiftId) -> impl In
     };
     let name = id.to_string();
     let class = {
-        let pressed = pressed.clone();
+        let id = id.clone();
         move || {
-            format!("lift {}{}", trust.get().map_or("", Trust::class), if pressed() { " shown" } else { "" })
+            let picks = match (drawing.picks, is_shown(screen, &id)) {
+                (true, true) => " picks shown",
+                (true, false) => " picks",
+                (false, _) => "",
+            };
+            format!("lift {}{picks}", trust.get().map_or("", Trust::class))
         }
     };
-    let edge = move |edge: fn(&Shaft) -> f64| move || shaft.read().as_ref().map(|shaft| pct(edge(shaft)));
+    let button = drawing.picks.then(|| pick_button(screen, shaft, id.clone(), label));
+    let pick = move |_| {
+        if drawing.picks {
+            screen.selected.set(Some(id.clone()));
+        }
+    };
     view! {
-        <g class=class on:click=move |_| select()>
-            // The button is a rectangle without text, and it outlives what is drawn over it, so that focus stays.
-            <rect class="hit" role="button" tabindex="0" aria-pressed=move || pressed().to_string()
-                aria-label=label on:keydown=on_key
-                x=edge(|it| it.left_pct) y=edge(|it| it.top_pct)
-                width=edge(|it| it.width_pct) height=edge(|it| it.height_pct)/>
+        <g class=class on:click=pick>
+            {button}
             {move || shaft.get().map(|shaft| draw_shaft(&shaft, trust.get(), name.clone()))}
             {car}
         </g>
     }
+}
+
+/// A rectangle without text that outlives what is drawn over it, so that focus stays.
+fn pick_button(
+    screen: Screen,
+    shaft: Memo<Option<Shaft>>,
+    id: LiftId,
+    label: impl Fn() -> Option<String> + Send + Sync + 'static,
+) -> impl IntoView {
+    let pressed = {
+        let id = id.clone();
+        move || is_shown(screen, &id).to_string()
+    };
+    let on_key = move |event: KeyboardEvent| {
+        if matches!(event.key().as_str(), "Enter" | " ") {
+            event.prevent_default();
+            screen.selected.set(Some(id.clone()));
+        }
+    };
+    let edge = move |edge: fn(&Shaft) -> f64| move || shaft.read().as_ref().map(|shaft| pct(edge(shaft)));
+    view! {
+        <rect class="hit" role="button" tabindex="0" aria-pressed=pressed aria-label=label on:keydown=on_key
+            x=edge(|it| it.left_pct) y=edge(|it| it.top_pct)
+            width=edge(|it| it.width_pct) height=edge(|it| it.height_pct)/>
+    }
+}
+
+fn is_shown(screen: Screen, id: &LiftId) -> bool {
+    screen.shown_lift().is_some_and(|shown| shown == *id)
 }
 
 /// What a lift does, in words.

@@ -22,45 +22,60 @@ pub(crate) struct Drawing {
     pub(crate) riders: Memo<BTreeMap<LiftId, Vec<VehicleId>>>,
     /// For which lift a vehicle waits, and at which place in the line, from 1.
     pub(crate) lines: Memo<BTreeMap<VehicleId, (LiftId, usize)>>,
+    /// A person picks among its lifts.
+    pub(crate) picks: bool,
 }
 
 impl Drawing {
-    fn new(screen: Screen) -> Self {
-        let layout = Memo::new(move |_| Layout::new(&screen.store.plant.read()));
+    pub(crate) fn new(screen: Screen, layout: Memo<Layout>, picks: bool) -> Self {
         let places = Memo::new(move |_| places(screen));
         Self {
             layout,
             spots: Memo::new(move |_| layout.read().spots(&places.read())),
             riders: Memo::new(move |_| riders(&places.read())),
             lines: Memo::new(move |_| lines(screen)),
+            picks,
         }
     }
 }
 
-/// The drawing.
+/// The drawing of the whole site.
 pub(crate) fn section(screen: Screen) -> impl IntoView {
-    let drawing = Drawing::new(screen);
-    // One for each floor: they keep the drawing high enough, and it scrolls when the screen is not.
-    let rooms = move || {
-        let n_floors = screen.store.plant.read().floors.len();
-        (0..n_floors).map(|_| view! { <div class="floor-room"></div> }).collect_view()
-    };
-    let vehicles = move || screen.store.vehicles.read().keys().cloned().collect::<Vec<_>>();
+    let layout = Memo::new(move |_| Layout::new(&screen.store.plant.read()));
+    let drawing = Drawing::new(screen, layout, true);
     let lifts = move || screen.store.lifts.read().keys().cloned().collect::<Vec<_>>();
     view! {
         <section class="section" aria-label=screen.text(Locale::section)>
             {lost_vehicles(screen)}
-            <div class="building">
-                {rooms}
-                <svg class="drawing" role="group" aria-label=screen.text(Locale::section)>
-                    {patterns()}
-                    {building(screen, drawing)}
-                    <For each=lifts key=Clone::clone children=move |id| lift_sign(screen, drawing, id)/>
-                    <For each=vehicles key=Clone::clone
-                        children=move |id| standing_vehicle(screen, drawing, id)/>
-                </svg>
-            </div>
+            {building(screen, drawing, Locale::section, lifts)}
         </section>
+    }
+}
+
+/// A building with some of its lifts, and every vehicle that stands in it.
+pub(crate) fn building(
+    screen: Screen,
+    drawing: Drawing,
+    name: fn(Locale) -> &'static str,
+    lifts: impl Fn() -> Vec<LiftId> + Send + Sync + 'static,
+) -> impl IntoView {
+    // One for each floor: they keep the drawing high enough, and it scrolls when the screen is not.
+    let rooms = move || {
+        let n_floors = drawing.layout.read().floors.len();
+        (0..n_floors).map(|_| view! { <div class="floor-room"></div> }).collect_view()
+    };
+    let vehicles = move || screen.store.vehicles.read().keys().cloned().collect::<Vec<_>>();
+    view! {
+        <div class="building">
+            {rooms}
+            <svg class="drawing" role="group" aria-label=screen.text(name)>
+                {patterns()}
+                {halls(screen, drawing)}
+                <For each=lifts key=Clone::clone children=move |id| lift_sign(screen, drawing, id)/>
+                <For each=vehicles key=Clone::clone
+                    children=move |id| standing_vehicle(screen, drawing, id)/>
+            </svg>
+        </div>
     }
 }
 
@@ -76,7 +91,7 @@ fn patterns() -> impl IntoView {
 }
 
 /// Floors, stations and waiting points: what changes only with the site file.
-fn building(screen: Screen, drawing: Drawing) -> impl IntoView {
+fn halls(screen: Screen, drawing: Drawing) -> impl IntoView {
     let floors = move || {
         let line = |floor: &crate::layout::FloorLine| {
             let (top, y) = (pct(floor.top_pct), pct(floor.y_pct));

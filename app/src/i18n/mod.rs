@@ -4,6 +4,7 @@
 //! writes them.
 
 mod drills;
+mod lift;
 mod locale;
 mod texts;
 pub(crate) mod words;

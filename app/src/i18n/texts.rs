@@ -18,6 +18,7 @@ macro_rules! texts {
 
 texts! {
     skip_to_tasks: "跳到任务表", "Skip to the task table";
+    skip_to_lift: "跳到电梯", "Skip to the lift";
     pages: "页面", "Pages";
     overview: "总览", "Overview";
     node: "控制节点", "control";
@@ -69,6 +70,21 @@ texts! {
     no_session: "无", "nobody rides";
     token: "令牌", "token";
     edge_arbitration: "边缘仲裁", "edge arbitration";
+    edge_strip: "电梯由网关边缘仲裁", "Lift under edge arbitration";
+    edge_meaning: "没有控制节点能连上租约服务:指令不凭租约,由网关自行裁决。任务照常,恢复后自动退出。",
+        "No control node reaches the lease store: commands pass without a lease, and the gateway decides. Orders go on; it ends by itself.";
+    edge_decides: "指令不凭租约,由网关自行裁决。", "Commands pass without a lease; the gateway decides by itself.";
+    returning: "租约服务已恢复,尚未接受新纪元。", "The lease store is back and lacks the new epoch.";
+    free_meaning: "每条指令单独申请一次控制权,用后即还。", "A lease is taken for each command and given back with its answer.";
+    not_renewed: "不续期:一条指令最长占用 6 秒。", "Never renewed: a command takes 6 s at most.";
+    shaft: "井道", "Shaft";
+    waits_for: "等待", "waits for";
+    note: "备注", "note";
+    contradiction: "矛盾", "contradiction";
+    joined: "已并入", "joined";
+    last_known: "以下为最后所知,不代表现场。", "This is what was known last and does not show the plant.";
+    lift_not_heard: "本节点启动后尚未收到该电梯的消息。", "Nothing has been heard of this lift since this node started.";
+    no_such_lift_hint: "地址可能有误,或场地文件已更改。", "The address may be wrong, or the site file has changed.";
     read: "读取于", "Read";
     not_read_yet: "尚未读到", "not read yet";
     verifying: "待校验", "verifying";

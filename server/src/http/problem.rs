@@ -220,8 +220,9 @@ fn refusal(response: &Response, path: &str) -> Option<Refused> {
         return Some(refused.clone());
     }
     let status = response.status();
-    // JSON is a handler's own answer, such as that of `/readyz`; routers and file services have none.
-    let is_answer = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+    // JSON is a handler's own answer, such as that of `/readyz`, and HTML a page; routers and file services have none.
+    let is_own = |it: &HeaderValue| it == "application/json" || it.as_bytes().starts_with(b"text/html");
+    let is_answer = response.headers().get(CONTENT_TYPE).is_some_and(is_own);
     if is_answer || !(status.is_client_error() || status.is_server_error()) {
         return None;
     }

@@ -183,6 +183,9 @@ async fn addresses_and_methods_that_do_not_exist_are_problems() {
         (Method::DELETE, "/api/v1/orders", 405, "method_not_allowed"),
         (Method::PUT, "/api/v1/lifts/L1", 405, "method_not_allowed"),
         (Method::POST, "/", 405, "method_not_allowed"),
+        (Method::POST, "/lifts/L1", 405, "method_not_allowed"),
+        (Method::GET, "/lifts", 404, "not_found"),
+        (Method::GET, "/lifts/", 404, "not_found"),
         (Method::GET, "/api/v1/stream", 400, "websocket_expected"),
         (Method::GET, "/api/v1/stream?codec=xml", 400, "invalid_query"),
         (Method::GET, "/api/v1/stream?after=7", 400, "invalid_query"),
@@ -271,7 +274,7 @@ async fn only_this_machine_and_its_own_pages_are_answered() {
 #[tokio::test]
 async fn every_answer_carries_the_security_headers() {
     let web = Web::start(Control::Accepts).await;
-    for path in ["/", "/api/v1/lifts", "/nothing", "/openapi.json"] {
+    for path in ["/", "/lifts/L1", "/lifts/L9", "/api/v1/lifts", "/nothing", "/openapi.json"] {
         let response = web.get(path).await;
         let csp = response.headers()["content-security-policy"].to_str().unwrap();
         assert!(
@@ -283,6 +286,33 @@ async fn every_answer_carries_the_security_headers() {
         assert!(response.headers().contains_key(CACHE_CONTROL), "{path}");
     }
     assert_eq!(web.get("/api/v1/lifts").await.headers()[CACHE_CONTROL], "no-store");
+}
+
+#[tokio::test]
+async fn each_lift_has_a_page_and_another_name_has_one_with_a_way_back() {
+    let web = Web::start(Control::Accepts).await;
+    web.hub.show(Change::Lift(lift(Hearing::Silent)));
+    let long = format!("/lifts/{}", "L".repeat(65));
+    let rows: [(&str, u16, &[&str]); 6] = [
+        ("/lifts/L1", 200, &["<title>L1 · Test · Hoistway</title>", "Gateway G1 is silent"]),
+        ("/lifts/L2", 404, &["This site has no lift L2", "href=\"/\"", "href=\"/lifts/L1\""]),
+        ("/lifts/%3Cscript%3E", 404, &["This site has no lift &lt;script&gt;"]),
+        ("/lifts/l1", 404, &["This site has no lift l1"]),
+        (&long, 404, &["This site has no lift"]),
+        ("/lifts/%ff", 400, &["bad_request"]),
+    ];
+    for (path, status, texts) in rows {
+        let response = client().get(web.url(path)).header("accept-language", "en").send().await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+        let is_page = status != 400;
+        let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+        assert_eq!(kind.starts_with("text/html"), is_page, "{path}: {kind}");
+        assert!(!is_page || response.headers()["vary"] == "cookie, accept-language", "{path}");
+        let body = response.text().await.unwrap();
+        for text in texts {
+            assert!(body.contains(text), "{path}: {text} is missing in {body}");
+        }
+    }
 }
 
 #[tokio::test]
