@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import net from "node:net";
 import AxeBuilder from "@axe-core/playwright";
 import * as frames from "./frames.mjs";
+import { freeze, openHeldPage, thaw } from "./held.mjs";
 
 /// The checks, with the names under which they are told.
 export function nodeChecks(test) {
   return [
-    ["a page that loses its node goes on with the other and keeps what it knows", () => movesToTheOtherNode(test)],
+    ["a page that loses its node goes on with the other and keeps what it knows", () => movesToTheOtherNode(test, "/")],
+    ["so does the page of a lift", () => movesToTheOtherNode(test, "/lifts/L1")],
     ["control nodes that are missing are named, worded and counted", () => showsNodes(test)],
   ];
 }
@@ -29,41 +31,10 @@ async function listenBefore(url) {
   return proxy;
 }
 
-/// Opens a page whose stream can be cut, and held: then it gets the test's own frames and no others.
-async function openHeldPage({ context, complaints, SHORT_MS }, url) {
-  const held = { page: await context.newPage(), addresses: [], frozen: false, socket: null };
-  held.page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
-  await held.page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
-    held.addresses.push(new URL(socket.url()));
-    held.socket = socket;
-    socket.connectToServer().onMessage((message) => {
-      if (!held.frozen) socket.send(message);
-    });
-  });
-  await held.page.setViewportSize({ width: 1920, height: 1080 });
-  await held.page.goto(`${url}/`);
-  await held.page.waitForSelector("html[data-link=live]", { timeout: SHORT_MS });
-  return held;
-}
-
-/// Lets a page show what a test wants it to, at the ledger's place where it stands.
-async function freeze(held, changes) {
-  held.frozen = true;
-  const sequence = Number((await held.page.textContent(".facts .sequence")).replace(/\D/g, ""));
-  held.socket.send(frames.delta(sequence, changes));
-  held.ticking = setInterval(() => held.socket.send(frames.tick(sequence)), 1000);
-  return sequence;
-}
-
-function thaw(held) {
-  clearInterval(held.ticking);
-  held.frozen = false;
-}
-
-async function movesToTheOtherNode(test) {
+async function movesToTheOtherNode(test, path) {
   const { url, otherUrl, SHORT_MS } = test;
   const proxy = await listenBefore(url);
-  const held = await openHeldPage(test, proxy.url);
+  const held = await openHeldPage(test, proxy.url + path);
   const { page } = held;
   const serves = (node) => page.waitForSelector(`[data-node=${node}]:has-text("this page")`, { timeout: SHORT_MS });
   try {
@@ -96,7 +67,7 @@ async function movesToTheOtherNode(test) {
 
 async function showsNodes(test) {
   const { url, choose, shot, saturatedPixels, SHORT_MS } = test;
-  const held = await openHeldPage(test, url);
+  const held = await openHeldPage(test, `${url}/`);
   const { page } = held;
   const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString();
   const peer = (id, standing, seconds, tasks, hearsBroker = true) =>

@@ -12,6 +12,7 @@ import os from "node:os";
 import path from "node:path";
 import AxeBuilder from "@axe-core/playwright";
 import { chromium } from "playwright-core";
+import { liftChecks } from "./lift.mjs";
 import { nodeChecks } from "./nodes.mjs";
 
 const url = need("HOISTWAY_URL").replace(/\/$/, "");
@@ -62,6 +63,7 @@ const checks = [
   ["a lift is selected by keyboard", selectsByKeyboard],
   ["an order placed over REST is shown and completed", orderCompletes],
   ["axe finds nothing serious, in both languages and on both canvases", axeIsContent],
+  ...liftChecks({ context, page, url, complaints, choose, shot, saturatedPixels, SHORT_MS }),
   ...nodeChecks({ context, url, otherUrl, complaints, choose, shot, saturatedPixels, SHORT_MS }),
   ["an ordinary run shows no trace of drills", hasNoDrills],
   ["a drill run says so on every screen, and a drill starts and ends by keyboard", drillsByKeyboard],
