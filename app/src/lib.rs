@@ -4,6 +4,9 @@
 //! down. Reading order: `boot` (what the server hands over), `state` and `store` (what is known), `live` (how it
 //! stays so), `layout` and `reading` (what is drawn), `page` and `components` (how).
 
+// The parts of a page are types within types, deeper than the compiler follows by itself.
+#![recursion_limit = "256"]
+
 pub mod boot;
 
 mod clock;

@@ -47,7 +47,7 @@ pub(crate) fn body(boot: Boot) -> impl IntoView {
     }
 }
 
-/// The whole site. Each part stands for itself: nested in one type, they are too deep for the compiler.
+/// The whole site. Each part stands for itself, so that their types do not nest.
 fn overview(screen: Screen) -> impl IntoView {
     view! {
         <main class="main">

@@ -92,7 +92,7 @@ fn shaft(screen: Screen, id: LiftId) -> impl IntoView {
     let known = move || screen.store.lifts.read().contains_key(&id).then(|| id.clone()).into_iter().collect();
     view! {
         <section class="section lift-shaft" aria-label=screen.text(Locale::shaft)>
-            {building(screen, drawing, Locale::shaft, known)}
+            {building(screen, drawing, Locale::shaft, known).into_any()}
         </section>
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn section(screen: Screen) -> impl IntoView {
     view! {
         <section class="section" aria-label=screen.text(Locale::section)>
             {lost_vehicles(screen)}
-            {building(screen, drawing, Locale::section, lifts)}
+            {building(screen, drawing, Locale::section, lifts).into_any()}
         </section>
     }
 }

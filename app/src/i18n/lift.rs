@@ -22,7 +22,7 @@ impl Locale {
                 self.named("小车模式,现为", self.lift_mode(*mode), "", "vehicle mode; now:", "")
             }
             LiftWait::Fault { code } => {
-                self.named("故障排除,代码", &code.to_string(), "", "an end of fault", "")
+                self.named("故障排除,代码", &code.to_string(), "", "the end of fault", "")
             }
             LiftWait::Elsewhere { node: Some(node) } => {
                 self.named("由节点", node.as_str(), "处理", "node", "drives it and knows more")
@@ -188,7 +188,7 @@ mod tests {
         let turn = LiftWait::Turn { after: VehicleId::try_new("V03").unwrap() };
         let rows = [
             (turn, "排在 V03 之后", "its turn, after V03"),
-            (LiftWait::Fault { code: 7 }, "故障排除,代码 7", "an end of fault 7"),
+            (LiftWait::Fault { code: 7 }, "故障排除,代码 7", "the end of fault 7"),
             (LiftWait::Elsewhere { node: None }, "有节点承担其任务", "a node that drives its task"),
         ];
         for (wait, zh, en) in rows {
