@@ -63,7 +63,7 @@ const ago = (ms) => new Date(Date.now() - ms).toISOString();
 function states() {
   const fresh = { id: "L1", shows: { floor: "2", door: "open" }, readAt: ago(-3_600_000) };
   const said = (id, issuer, ms, action, floor, rest = {}) =>
-    ({ id, issuer, at: ago(ms), rank: [7, 410 + ms / 1000], action, floor, verdict: "accepted", after: 240, ...rest });
+    ({ id, issuer, at: ago(ms), rank: [7, 400 + Number(id.slice(1))], action, floor, verdict: "accepted", after: 240, ...rest });
   const rider = { vehicle: "V03", from: "3", to: "1", phase: "boarding", since: ago(18_000), waits: ["vehicle"] };
   const line = [
     { vehicle: "V08", from: "1", to: "3", phase: "queued", since: ago(41_000), waits: ["turn", "V03"] },
