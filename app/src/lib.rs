@@ -60,11 +60,11 @@ pub fn hydrate() -> Result<(), wasm_bindgen::JsError> {
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
     use super::{Boot, Page, page, sample};
-    use kernel::ids::{CommandId, LiftId};
+    use kernel::ids::LiftId;
     use kernel::wire::gateway::Arbitration;
     use kernel::wire::ledger::SessionPhase;
     use kernel::wire::live::Snapshot;
-    use kernel::wire::view::{Hearing, LeaseView, LiftWait};
+    use kernel::wire::view::{Hearing, LiftWait};
 
     #[test]
     fn the_first_paint_holds_the_site_and_no_inline_script() {
@@ -131,9 +131,9 @@ mod tests {
         }
     }
 
-    fn lift_page(snapshot: Snapshot, language: &str) -> String {
-        let lift = Page::Lift(LiftId::try_new("L1").unwrap());
-        page(Boot::for_request(snapshot, "b1", None, Some(language)).at(lift)).unwrap()
+    fn lift_page(snapshot: Snapshot, language: &str) -> serde_json::Result<String> {
+        let lift = snapshot.plant.lifts.keys().next().cloned().map(Page::Lift).unwrap_or_default();
+        page(Boot::for_request(snapshot, "b1", None, Some(language)).at(lift))
     }
 
     /// What the page says in a state, in both languages.
@@ -148,13 +148,13 @@ mod tests {
         ),
         (
             "a lease of the serving node",
-            |it| it.lifts[0].lease = Some(lease("A", true)),
+            |it| it.lifts[0].lease = Some(sample::lease("A", true)),
             &["i0", "token 7·418", "Never renewed: a command takes 6 s"],
             &["令牌 7·418", "不续期"],
         ),
         (
             "a lease of another node",
-            |it| it.lifts[0].lease = Some(lease("B", false)),
+            |it| it.lifts[0].lease = Some(sample::lease("B", false)),
             &["i1", "its end is known to B alone"],
             &["到期时间仅 B 知道"],
         ),
@@ -172,7 +172,7 @@ mod tests {
             "contradictory commands, and a joined call",
             |it| {
                 let mut joined = sample::command("3", "A", None);
-                joined.joined = Some(CommandId::try_new("1").unwrap());
+                joined.joined = Some(sample::command("1", "B", None).id);
                 let newer = sample::command("2", "A", Some("1"));
                 it.lifts[0].commands = vec![joined, newer, sample::command("1", "B", None)];
             },
@@ -198,13 +198,6 @@ mod tests {
         ),
     ];
 
-    fn lease(holder: &str, own: bool) -> LeaseView {
-        let (holder, token) =
-            (sample::command("1", holder, None).issuer, sample::command("1", holder, None).token);
-        let ends_at = own.then(|| sample::at(24));
-        LeaseView { holder, token: token.unwrap(), since: sample::at(0), ends_at }
-    }
-
     #[test]
     fn the_page_of_a_lift_says_each_state_in_both_languages() {
         for (what, change, en, zh) in STATES {
@@ -212,7 +205,7 @@ mod tests {
             snapshot.nodes = sample::nodes();
             change(&mut snapshot);
             for (language, texts) in [("en", en), ("zh-CN", zh)] {
-                let html = lift_page(snapshot.clone(), language);
+                let html = lift_page(snapshot.clone(), language).unwrap();
                 for text in texts {
                     assert!(html.contains(text), "{what}, {language}: {text} is missing in {html}");
                 }
@@ -224,7 +217,7 @@ mod tests {
     fn a_lift_of_which_nothing_was_heard_yet_says_so() {
         let mut snapshot = sample::snapshot();
         snapshot.lifts.clear();
-        let html = lift_page(snapshot, "en");
+        let html = lift_page(snapshot, "en").unwrap();
         assert!(html.contains("Nothing has been heard of this lift"), "{html}");
     }
 

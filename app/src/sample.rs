@@ -19,8 +19,8 @@ use kernel::wire::ledger::SessionPhase;
 use kernel::wire::live::Snapshot;
 use kernel::wire::vehicle::{Place, WorkState};
 use kernel::wire::view::{
-    Activity, AlarmView, Hearing, Knowledge, LiftCommandView, LiftView, LiftWait, NodeStanding, NodeView,
-    PeerView, SessionView, SettlingView, TaskView, VehicleView,
+    Activity, AlarmView, Hearing, Knowledge, LeaseView, LiftCommandView, LiftView, LiftWait, NodeStanding,
+    NodeView, PeerView, SessionView, SettlingView, TaskView, VehicleView,
 };
 
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
@@ -157,6 +157,16 @@ pub(crate) fn command(id: &str, issuer: &str, contradicts: Option<&str>) -> Lift
         answered_after_ms: None,
         joined: None,
         contradicts: contradicts.map(|it| CommandId::try_new(it).unwrap()),
+    }
+}
+
+/// A lease of the serving node, which knows when it ends, or of another one.
+pub(crate) fn lease(holder: &str, own: bool) -> LeaseView {
+    LeaseView {
+        holder: NodeId::try_new(holder).unwrap(),
+        token: FencingToken { epoch: 7, serial: 418 },
+        since: at(0),
+        ends_at: own.then(|| at(24)),
     }
 }
 

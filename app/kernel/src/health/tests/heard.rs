@@ -9,14 +9,15 @@ use crate::wire::gateway::{
 
 /// What the node wants done, or what happens to it.
 enum Step {
-    See(Effect),
+    See(Box<Effect>),
     Hear(Event),
 }
 use Step::{Hear, See};
 
 fn ask(nonce: u64) -> Step {
     let (lift, nonce) = (fixture::lift("L1"), LeaseNonce(nonce));
-    See(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0, life: crate::lease::StoreLife::default() })
+    let life = crate::lease::StoreLife::default();
+    See(Box::new(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0, life }))
 }
 
 fn grant(nonce: u64) -> Step {
@@ -39,7 +40,7 @@ fn command(id: &str, holder: &str, action: LiftAction) -> LiftCommand {
 }
 
 fn send(id: &str, action: LiftAction) -> Step {
-    See(Effect::SendLift { gateway: fixture::gateway("G1"), command: command(id, "A", action) })
+    See(Box::new(Effect::SendLift { gateway: fixture::gateway("G1"), command: command(id, "A", action) }))
 }
 
 fn overhear(id: &str, holder: &str, action: LiftAction) -> Step {
