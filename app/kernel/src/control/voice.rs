@@ -139,6 +139,7 @@ impl Control {
             _ if !awaited => {}
             LeaseRefusal::Unknown => self.request_lease(lift, nonce, now),
             LeaseRefusal::StoreChanged { life } => {
+                self.lease_denied.insert(lift.clone(), (reason.clone(), now.mono));
                 self.record_store(lift, life, now);
                 self.fall_quiet(lift, now, Millis(0));
             }

@@ -101,6 +101,8 @@ impl Control {
         match reason {
             LeaseRefusal::Held { holder, .. } => Some(LiftWait::LeaseHeld { holder: holder.clone() }),
             LeaseRefusal::StoreDown => Some(LiftWait::StoreAway),
+            LeaseRefusal::StoreChanged { .. } => Some(LiftWait::StoreChanged),
+            LeaseRefusal::NotReplicated => Some(LiftWait::NotReplicated),
             LeaseRefusal::Unknown | LeaseRefusal::Lost | LeaseRefusal::HeldTooLong => None,
         }
     }

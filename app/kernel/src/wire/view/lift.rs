@@ -197,6 +197,10 @@ pub enum LiftWait {
     },
     /// The lease store does not answer.
     StoreAway,
+    /// The lease store came back with another life, and the ledger does not know it yet.
+    StoreChanged,
+    /// Too few replicas of the lease store confirmed the grant.
+    NotReplicated,
     /// The lease was asked for.
     Lease,
     /// A read has to come that is new enough.
