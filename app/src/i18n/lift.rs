@@ -37,9 +37,9 @@ impl Locale {
                 self.named("控制权,现由", holder.as_str(), "持有", "the lease, which", "holds")
             }
             LiftWait::StoreAway => self.pick("租约服务应答", "the lease store, which is away").to_owned(),
-            LiftWait::StoreChanged => {
-                self.pick("台账记入更换的租约服务", "the ledger to take the lease store's new life").to_owned()
-            }
+            LiftWait::StoreChanged => self
+                .pick("台账记入更换的租约服务", "the ledger to take the lease store's new life")
+                .to_owned(),
             LiftWait::NotReplicated => {
                 self.pick("租约服务副本确认", "replicas of the lease store to confirm").to_owned()
             }

@@ -2,6 +2,7 @@
 
 use super::voice::asking;
 use super::*;
+use crate::lease::StoreLife;
 use crate::lift::{LiftAction, LiftMode};
 use crate::timing::{LEASE_TTL, LIFT_ACK_DEADLINE};
 use crate::wire::gateway::Settling;
@@ -50,12 +51,15 @@ fn check(rows: &[Row]) {
 #[test]
 fn a_ride_says_what_its_node_has_begun_to_say() {
     let held = || LeaseRefusal::Held { holder: fixture::node("B"), position: 1 };
-    let changed = || LeaseRefusal::StoreChanged { life: StoreLife::default() };
     check(&[
         ("the lease was asked for", |_| (), "Lease"),
         ("the store is away", |it| it.refuse(LeaseRefusal::StoreDown), "StoreAway"),
         ("its replicas stay silent", |it| it.refuse(LeaseRefusal::NotReplicated), "NotReplicated"),
-        ("it came back as another", |it| it.refuse(changed()), "StoreChanged"),
+        (
+            "it came back as another",
+            |it| it.refuse(LeaseRefusal::StoreChanged { life: StoreLife::default() }),
+            "StoreChanged",
+        ),
         (
             "no read since the grant",
             |it| {
