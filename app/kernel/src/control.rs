@@ -40,7 +40,7 @@ use crate::task::TaskEvent;
 use crate::time::{Millis, Mono, Now};
 use crate::timing::CONTROL_BEAT_PERIOD;
 use crate::wire::ledger::{Entry, Record};
-use crate::wire::view::LiftCommandView;
+use crate::wire::view::{LiftCommandView, LiftWait};
 
 use self::alarms::Rejections;
 use self::book::Touched;
@@ -119,6 +119,8 @@ pub struct Control {
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
     /// Why the lease store granted nothing when it was asked last, and when it said so.
     lease_denied: BTreeMap<LiftId, (LeaseRefusal, Mono)>,
+    /// What each lift's view tells that its rides wait for.
+    waits_told: BTreeMap<LiftId, Vec<LiftWait>>,
     spared: BTreeMap<LiftId, Spared>,
     batches: u64,
     nonces: u64,
@@ -179,6 +181,7 @@ impl Control {
             leaving: Leaving::No,
             spoken: BTreeMap::new(),
             lease_denied: BTreeMap::new(),
+            waits_told: BTreeMap::new(),
             spared: BTreeMap::new(),
             batches: 0,
             nonces: 0,

@@ -30,7 +30,25 @@ impl Control {
         self.touched.extend(self.book.alarms.keys().cloned().map(Touched::Alarm));
     }
 
+    /// What a ride waits for hangs on locks, claims, the ledger, silence and plain time: none of them knows which lifts
+    /// it concerns.
+    fn touch_other_waits(&mut self, now: Now) {
+        for lift in self.plant.lifts.keys() {
+            let told = self.waits_told.get(lift).map(Vec::as_slice).unwrap_or_default();
+            if self.waits_at(lift, now) != told {
+                self.touched.insert(Touched::Lift(lift.clone()));
+            }
+        }
+    }
+
+    /// Of the ride that holds the lift, then of those in line.
+    fn waits_at(&self, lift: &LiftId, now: Now) -> Vec<LiftWait> {
+        let ride = self.book.session_of(lift).map(|it| self.wait_of_ride(it, now));
+        ride.into_iter().chain(self.waits_in_line(lift, now).into_iter().map(|(_, wait)| wait)).collect()
+    }
+
     pub(super) fn show(&mut self, now: Now) {
+        self.touch_other_waits(now);
         for touched in std::mem::take(&mut self.touched) {
             match touched {
                 Touched::Task(id) => self.show_task(&id, now),
@@ -214,7 +232,11 @@ impl Control {
     fn show_lift(&mut self, id: &LiftId, now: Now) {
         let Some(lift) = self.plant.lifts.get(id) else { return };
         let ear = self.lifts.get(id);
-        let (limit, ride) = (hold_limit(lift), self.book.session_of(id));
+        let limit = hold_limit(lift);
+        let ride = self.book.session_of(id).map(|it| session_view(it, limit, self.wait_of_ride(it, now)));
+        let line = self.waits_in_line(id, now).into_iter();
+        let line: Vec<_> = line.map(|(session, wait)| session_view(session, limit, wait)).collect();
+        let told = ride.iter().chain(&line).map(|it| it.waits.clone()).collect();
         let view = LiftView {
             id: id.clone(),
             gateway: lift.gateway.clone(),
@@ -228,10 +250,11 @@ impl Control {
             arbitration: self.arbitration(id),
             epoch: ear.map(|it| it.reading.epoch),
             lease: self.lease_view(id, now),
-            session: ride.map(|it| session_view(it, limit, self.wait_of_ride(it, now))),
-            waiting: self.line_view(id, limit, now),
+            session: ride,
+            waiting: line,
             commands: self.spoken.get(id).into_iter().flatten().map(|(_, view)| view.clone()).collect(),
         };
+        self.waits_told.insert(id.clone(), told);
         self.effects.push_back(Effect::Show(Change::Lift(view)));
     }
 
@@ -253,12 +276,12 @@ impl Control {
     }
 
     /// Those who wait, first come first, and each for the one before it.
-    fn line_view(&self, lift: &LiftId, limit: Millis, now: Now) -> Vec<SessionView> {
+    fn waits_in_line(&self, lift: &LiftId, now: Now) -> Vec<(&SessionBook, LiftWait)> {
         let mut after = self.book.session_of(lift).map(|it| it.vehicle.clone());
         let line = self.book.waiting_for(lift).into_iter();
         line.map(|session| {
             let before = after.replace(session.vehicle.clone());
-            session_view(session, limit, self.wait_in_line(session, before.as_ref(), now))
+            (session, self.wait_in_line(session, before.as_ref(), now))
         })
         .collect()
     }
