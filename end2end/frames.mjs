@@ -10,7 +10,7 @@ const ARBITRATIONS = ["lease", "edge", "returning"];
 const PHASES = ["requested", "queued", "granted", "boarding", "riding", "alighting"];
 const ACTIONS = ["goTo", "openDoor", "closeDoor"];
 const VERDICTS = ["accepted", "forwarded", "refused", "expired", "unknown", "ran", "notSent"];
-const WAITS = { turn: 0, verifying: 5, leaseHeld: 12, edge: 19, vehicle: 21 };
+const WAITS = { turn: 0, verifying: 5, leaseHeld: 12, edge: 21, vehicle: 23 };
 const SETTLINGS = { reads: 0, noReads: 1 };
 
 function varint(number) {

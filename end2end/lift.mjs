@@ -59,7 +59,7 @@ async function findsNoLift({ page, url, complaints, SHORT_MS }) {
 
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
 
-/// What the lift shows in each state, and what its page has to say about it.
+/// What the lift shows in each state, and what its page has to say about it. Its times are of now.
 function states() {
   const fresh = { id: "L1", shows: { floor: "2", door: "open" }, readAt: ago(-3_600_000) };
   const said = (id, issuer, ms, action, floor, rest = {}) =>
@@ -92,6 +92,11 @@ function states() {
 }
 
 async function showsStates(test) {
+  for (const nth of states().keys()) await showsState(test, nth);
+}
+
+/// Each state on a page of its own: one that has once taken itself for cut off no longer hears what the test says.
+async function showsState(test, nth) {
   const { url, choose, saturatedPixels, SHORT_MS } = test;
   const held = await openHeldPage(test, `${url}/lifts/L1`);
   const { page } = held;
@@ -99,20 +104,16 @@ async function showsStates(test) {
     ({ id, standing: "running", since: ago(5_400_000), heardAt: ago(900), tasks: 3 }));
   try {
     await choose(page, "en", "day");
-    for (const nth of states().keys()) {
-      // Made anew each time, since its times are of now.
-      const [name, view, texts, calm] = states()[nth];
-      thaw(held);
-      await freeze(held, [frames.nodes(peers), frames.lift(view)]);
-      for (const text of texts) {
-        await page.waitForFunction(([source]) => new RegExp(source).test(document.querySelector(".lift-words").innerText),
-          [text.source], { timeout: SHORT_MS }).catch(async () => assert.match(await page.innerText(".lift-words"), text));
-      }
-      assert.equal(await page.isVisible(".edge-strip"), name === "edge", `${name}: the strip`);
-      const grey = (await saturatedPixels(await page.locator(".lift-words").screenshot())) === 0;
-      assert.equal(grey, calm, `${name}: color stands for what is wrong alone`);
-      await looks(test, page, name);
+    const [name, view, texts, calm] = states()[nth];
+    await freeze(held, [frames.nodes(peers), frames.lift(view)]);
+    for (const text of texts) {
+      await page.waitForFunction(([source]) => new RegExp(source).test(document.querySelector(".lift-words").innerText),
+        [text.source], { timeout: SHORT_MS }).catch(async () => assert.match(await page.innerText(".lift-words"), text));
     }
+    assert.equal(await page.isVisible(".edge-strip"), name === "edge", `${name}: the strip`);
+    const grey = (await saturatedPixels(await page.locator(".lift-words").screenshot())) === 0;
+    assert.equal(grey, calm, `${name}: color stands for what is wrong alone`);
+    await looks(test, page, name);
   } finally {
     await choose(page, "en", "day");
     thaw(held);
