@@ -14,6 +14,7 @@ mod drills;
 mod ears;
 mod edge;
 mod foreign;
+mod hold;
 mod ledger;
 mod links;
 mod names;
@@ -119,6 +120,7 @@ pub struct Control {
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
     /// Why the lease store granted nothing when it was asked last, and when it said so.
     lease_denied: BTreeMap<LiftId, (LeaseRefusal, Mono)>,
+    leases_lost: BTreeMap<LiftId, u64>,
     spared: BTreeMap<LiftId, Spared>,
     batches: u64,
     nonces: u64,
@@ -179,6 +181,7 @@ impl Control {
             leaving: Leaving::No,
             spoken: BTreeMap::new(),
             lease_denied: BTreeMap::new(),
+            leases_lost: BTreeMap::new(),
             spared: BTreeMap::new(),
             batches: 0,
             nonces: 0,
@@ -245,6 +248,10 @@ impl Control {
             Event::StopRequested => self.stop_requested(),
             Event::LeaseGranted { nonce, lease } => self.lease_granted(nonce, lease, now),
             Event::LeaseRefused { nonce, lift, reason } => self.lease_refused(nonce, &lift, &reason, now),
+            Event::LeaseRenewed(lease) => self.lease_renewed(&lease, now),
+            Event::RenewalRefused { lift, nonce, reason } => {
+                self.renewal_refused(&lift, nonce, &reason, now);
+            }
             Event::CallAnswered { lift, command, answer } => {
                 self.call_answered(&lift, &command, answer, now);
             }

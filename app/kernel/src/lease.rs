@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::ids::{LiftId, NodeId};
 use crate::time::{Millis, Mono, Now};
-use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LIFT_ACK_DEADLINE};
+use crate::timing::{LEASE_HOLD_MAX, LEASE_RENEWAL, LEASE_TTL, LIFT_ACK_DEADLINE};
 use crate::wire::gateway::Authority;
 
 pub use self::calls::{Call, CallAnswer, CallOutcome, CallRequest, CallTable, SettledCall};
@@ -55,6 +55,9 @@ pub struct StoreLife(Arc<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a store's life is named by at most {STORE_LIFE_MAX} letters, digits, dots and hyphens")]
 pub struct InvalidStoreLife;
+
+/// A holder's lease ends so much before the store's does: clocks run 1 % apart, and a store counts whole milliseconds.
+const LEASE_MARGIN: Millis = Millis(LEASE_TTL.0 / 100 + 2);
 
 /// A grant as its holder keeps it. Made by [`HeldLease::granted`] and [`HeldLease::granted_for`] alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -172,8 +175,7 @@ impl HeldLease {
         asked_at: Mono,
         left: Millis,
     ) -> Self {
-        let margin = Millis(LEASE_TTL.0 / 100 + 2);
-        let deadline = asked_at + Millis(left.min(LEASE_TTL).0.saturating_sub(margin.0));
+        let deadline = asked_at + Millis(left.min(LEASE_TTL).0.saturating_sub(LEASE_MARGIN.0));
         Self { lift, nonce, token, deadline }
     }
 
@@ -206,6 +208,19 @@ impl HeldLease {
     /// When it ends, by the holder's reckoning: a little before the store lets it end.
     pub fn ends_at(&self) -> Mono {
         self.deadline
+    }
+
+    /// When it is to be renewed: [`LEASE_RENEWAL`] after the store was asked for it, and at once where a grant that is told
+    /// again has less left than that.
+    pub fn renew_at(&self) -> Mono {
+        let lasts = LEASE_TTL.0 - LEASE_MARGIN.0 - LEASE_RENEWAL.0;
+        Mono(self.deadline.0.saturating_sub(lasts))
+    }
+
+    /// The same lease as a renewal left it, whose answer may be late: what another one gained since stays.
+    #[must_use]
+    pub fn renewed(&self, renewed: &Self) -> Self {
+        Self { deadline: self.deadline.max(renewed.deadline), ..self.clone() }
     }
 
     /// When the holder must have given it back.

@@ -43,6 +43,16 @@ impl Locale {
             LiftWait::NotReplicated => {
                 self.pick("租约服务副本确认", "replicas of the lease store to confirm").to_owned()
             }
+            LiftWait::LeaseLost { command: Some(command) } => self.named(
+                "指令",
+                command.as_str(),
+                "的应答(控制权已失)",
+                "the answer to command",
+                "under a lease that was lost",
+            ),
+            LiftWait::LeaseLost { command: None } => {
+                self.pick("控制权,先前的已失效", "the lease; the last one was lost").to_owned()
+            }
             LiftWait::Lease => self.pick("控制权,已申请", "the lease, which was asked for").to_owned(),
             LiftWait::Read => self.pick("新的读数", "a new read").to_owned(),
             LiftWait::Record => {
@@ -162,6 +172,10 @@ impl Locale {
 
     pub(crate) fn ends_in(self, span: &str) -> String {
         self.named("", span, "后到期", "ends in", "").trim_start().to_owned()
+    }
+
+    pub(crate) fn renewed_before(self, span: &str) -> String {
+        self.named("", span, "前续期", "renewed", "ago").trim_start().to_owned()
     }
 
     pub(crate) fn end_unknown(self, holder: &str) -> String {

@@ -87,6 +87,17 @@ pub enum Event {
         /// Why.
         reason: LeaseRefusal,
     },
+    /// The lease store lets a lease live on; answers [`Effect::RenewLease`].
+    LeaseRenewed(HeldLease),
+    /// The lease store did not let a lease live on; answers [`Effect::RenewLease`].
+    RenewalRefused {
+        /// Of which lift.
+        lift: LiftId,
+        /// Whose request it was.
+        nonce: LeaseNonce,
+        /// Why.
+        reason: LeaseRefusal,
+    },
     /// How a call stands; answers [`Effect::OpenCall`].
     CallAnswered {
         /// Of which lift.
@@ -200,6 +211,8 @@ pub enum Effect {
         /// The store's, as the ledger has it; one with another grants nothing.
         life: StoreLife,
     },
+    /// Ask the lease store to let a lease live on. Answered by [`Event::LeaseRenewed`] or [`Event::RenewalRefused`].
+    RenewLease(HeldLease),
     /// Open the record of a call, under a lease. Answered by [`Event::CallAnswered`].
     OpenCall(CallRequest),
     /// Note in its record what became of a call, whosever it was.

@@ -10,6 +10,7 @@ mod drills;
 mod edge;
 mod forced;
 mod foreign;
+mod hold;
 mod house;
 mod links;
 mod nodes;
@@ -93,6 +94,8 @@ struct Bench {
     asked: VecDeque<(LeaseNonce, Mono)>,
     /// The floor of the last of them, and the life of the store that it named.
     asked_by: (u64, StoreLife),
+    /// Leases that are to be renewed, with when the store was asked. It answers nothing by itself.
+    renewing: VecDeque<(HeldLease, Mono)>,
     answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
     requests: u64,
     withdrawn: BTreeMap<RequestId, Result<TakenBack, WithdrawalRefusal>>,
@@ -151,6 +154,7 @@ impl Bench {
             leases: Vec::new(),
             asked: VecDeque::new(),
             asked_by: (0, StoreLife::default()),
+            renewing: VecDeque::new(),
             answers: BTreeMap::new(),
             requests: 0,
             withdrawn: BTreeMap::new(),
@@ -227,6 +231,7 @@ impl Bench {
                     self.asked_by = (floor, life);
                     self.lease_asked(nonce);
                 }
+                Effect::RenewLease(lease) => self.renewing.push_back((lease, Mono(self.ms))),
                 Effect::OpenCall(request) => self.call_asked(request),
                 Effect::SettleCall { lift, settled } => {
                     self.calls.settle(&lift, &settled, &LeaseTiming::default(), Mono(self.ms));

@@ -145,6 +145,17 @@ impl LeaseStore {
         freed
     }
 
+    /// Lets a lease live on; gives what is left of it.
+    pub(super) fn renew(
+        &mut self,
+        lift: &LiftId,
+        asked: (&NodeId, LeaseNonce),
+        token: FencingToken,
+        now: Mono,
+    ) -> Result<Millis, LeaseRefusal> {
+        self.table.renew(lift, asked, token, self.own_time(now))
+    }
+
     /// Who holds a lift.
     pub(super) fn holder(&self, lift: &LiftId) -> Option<LeaseRank> {
         self.table.holder(lift).map(|(node, nonce, token)| (node.clone(), nonce, token))

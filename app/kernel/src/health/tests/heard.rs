@@ -339,3 +339,11 @@ fn what_was_not_sent_is_counted_once() {
     }
     assert_eq!(total(&health, HOUR).heard.commands.saved, 3);
 }
+
+#[test]
+fn a_lost_lease_is_counted_once() {
+    let mut health = health();
+    let lost = [(0, 0), (1000, 1), (2000, 1), (3000, 3)]
+        .map(|(ms, total)| health.lost(&fixture::lift("L1"), total, at(ms)));
+    assert_eq!((lost, total(&health, HOUR).heard.leases.lost), ([0, 1, 0, 2], 3));
+}
