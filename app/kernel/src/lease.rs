@@ -4,6 +4,7 @@
 //! so: the gateway checks the token again.
 
 mod calls;
+mod line;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,21 @@ pub struct FencingToken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LeaseNonce(pub u64);
+
+/// How much hangs on a request for the lease. The higher is served first, and nobody is overtaken more than three times
+/// (A8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LeasePriority {
+    /// The lift is called for a vehicle that is still on its way.
+    #[default]
+    Ahead,
+    /// A vehicle stands before the door.
+    Landing,
+    /// The door stands open for a vehicle.
+    OpenDoor,
+    /// A vehicle stands in the car, or leaves it.
+    Aboard,
+}
 
 /// Longest name of a store's life, in bytes.
 pub const STORE_LIFE_MAX: usize = 128;
@@ -122,6 +138,16 @@ pub enum LeaseRefusal {
     /// It is held for longer than any command takes, so it is not renewed and a successor may break it.
     #[error("held for longer than {LEASE_HOLD_MAX}")]
     HeldTooLong,
+}
+
+impl LeasePriority {
+    /// All of them, the lowest first.
+    pub const ALL: [Self; 4] = [Self::Ahead, Self::Landing, Self::OpenDoor, Self::Aboard];
+
+    /// As a number, from 0 to 3.
+    pub fn level(self) -> u8 {
+        self as u8
+    }
 }
 
 impl StoreLife {

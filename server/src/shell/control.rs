@@ -303,9 +303,9 @@ impl Running {
                 Effect::AnswerWithdrawal { request, answer } => {
                     withdrawn.extend(self.withdrawing.remove(&request).map(|reply| (reply, answer)));
                 }
-                Effect::AcquireLease { lift, nonce, epoch, floor, life } => {
+                Effect::AcquireLease { lift, nonce, epoch, floor, life, priority } => {
                     let holder = self.node.clone();
-                    self.acquire_lease(LeaseRequest { lift, holder, nonce, epoch, floor, life });
+                    self.acquire_lease(LeaseRequest { lift, holder, nonce, epoch, floor, life, priority });
                 }
                 Effect::RenewLease(lease) => self.renew_lease(lease),
                 Effect::OpenCall(request) => self.open_call(request),

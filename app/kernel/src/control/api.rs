@@ -3,7 +3,8 @@
 use crate::drill::{Drill, DrillEnd};
 use crate::ids::{CommandId, DrillId, GatewayId, LiftId, OrderId, TaskId, VehicleId};
 use crate::lease::{
-    CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, SettledCall, StoreLife,
+    CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeasePriority, LeaseRefusal, SettledCall,
+    StoreLife,
 };
 use crate::ledger::{Conflict, Guard, Presence};
 use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
@@ -210,6 +211,8 @@ pub enum Effect {
         floor: u64,
         /// The store's, as the ledger has it; one with another grants nothing.
         life: StoreLife,
+        /// How much hangs on it.
+        priority: LeasePriority,
     },
     /// Ask the lease store to let a lease live on. Answered by [`Event::LeaseRenewed`] or [`Event::RenewalRefused`].
     RenewLease(HeldLease),

@@ -115,8 +115,16 @@ impl Control {
         let runs = self.book.nodes.values().map(|it| it.run).sum::<u64>() + changes;
         let admitted = if admitted.epoch == epoch { admitted.serial } else { 0 };
         let floor = if self.safeguards.holds(Safeguard::SerialFloor) { admitted.max(runs << 32) } else { 0 };
-        self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch, floor, life });
-        self.set_voice(lift, Voice::Asking { nonce, since: now.mono });
+        let (lift, priority) = (lift.clone(), self.lease_priority(lift));
+        self.effects.push_back(Effect::AcquireLease {
+            lift: lift.clone(),
+            nonce,
+            epoch,
+            floor,
+            life,
+            priority,
+        });
+        self.set_voice(&lift, Voice::Asking { nonce, since: now.mono });
     }
 
     pub(super) fn lease_granted(&mut self, nonce: LeaseNonce, lease: HeldLease, now: Now) {

@@ -1,6 +1,7 @@
 //! What a lease permits, and what the store grants.
 
 mod calls;
+mod line;
 mod table;
 
 use super::*;

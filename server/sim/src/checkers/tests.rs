@@ -360,6 +360,7 @@ fn a_grant_below_what_the_asker_had_heard_is_found() {
         epoch: 1,
         floor: 0,
         life: kernel::lease::StoreLife::default(),
+        priority: kernel::lease::LeasePriority::default(),
     };
     let rows = [
         ("nothing was heard", ask("A", 2), 0, 1, false),

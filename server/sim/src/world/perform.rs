@@ -57,9 +57,10 @@ impl World {
                 }
             }
             Effect::AnswerWithdrawal { request, answer } => self.withdrawal_answered(request, &answer),
-            Effect::AcquireLease { lift, nonce, epoch, floor, life: store } => {
+            Effect::AcquireLease { lift, nonce, epoch, floor, life: store, priority } => {
                 let holder = node.id.clone();
-                self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor, life: store });
+                let lease = LeaseRequest { lift, holder, nonce, epoch, floor, life: store, priority };
+                self.ask_store(idx, lease);
             }
             Effect::RenewLease(lease) => self.ask_for_renewal(idx, lease),
             Effect::OpenCall(request) => self.ask_for_record(idx, request),

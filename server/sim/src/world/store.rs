@@ -272,6 +272,7 @@ impl LeaseStore {
 
 #[cfg(test)]
 mod tests {
+    use kernel::lease::LeasePriority;
     use kernel::timing::{LEASE_HOLD_MAX, LEASE_WAIT};
 
     use super::*;
@@ -286,6 +287,7 @@ mod tests {
             epoch: 1,
             floor: 0,
             life: StoreLife::default(),
+            priority: LeasePriority::default(),
         };
         Request { node: 0, life: 1, lease, asked_at: Mono(0), heard: FencingToken::default() }
     }

@@ -61,6 +61,7 @@ fn live_through(web: &Web, now: DateTime<Utc>) {
         epoch: 1,
         floor: 0,
         life: kernel::lease::StoreLife::default(),
+        priority: kernel::lease::LeasePriority::default(),
     };
     let lease = HeldLease::granted(lift, nonce, token, Mono(0));
     let mut health = web.hub.health();

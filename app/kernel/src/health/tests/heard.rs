@@ -16,8 +16,8 @@ use Step::{Hear, See};
 
 fn ask(nonce: u64) -> Step {
     let (lift, nonce) = (fixture::lift("L1"), LeaseNonce(nonce));
-    let life = crate::lease::StoreLife::default();
-    See(Box::new(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0, life }))
+    let (life, priority) = (crate::lease::StoreLife::default(), crate::lease::LeasePriority::default());
+    See(Box::new(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0, life, priority }))
 }
 
 fn grant(nonce: u64) -> Step {
