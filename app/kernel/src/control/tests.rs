@@ -29,8 +29,8 @@ use crate::drill::Drill;
 use crate::fixture::{self, at};
 
 use crate::lease::{
-    CallRequest, CallTable, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseTiming, SettledCall,
-    StoreLife,
+    CallRequest, CallTable, FencingToken, HeldLease, LeaseNonce, LeasePriority, LeaseRefusal, LeaseTiming,
+    SettledCall, StoreLife,
 };
 use crate::ledger::Rows;
 use crate::ledger::{Guard, Presence};
@@ -94,6 +94,8 @@ struct Bench {
     asked: VecDeque<(LeaseNonce, Mono)>,
     /// The floor of the last of them, and the life of the store that it named.
     asked_by: (u64, StoreLife),
+    /// By which priorities it was asked.
+    priorities: Vec<LeasePriority>,
     /// Leases that are to be renewed, with when the store was asked. It answers nothing by itself.
     renewing: VecDeque<(HeldLease, Mono)>,
     answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
@@ -154,6 +156,7 @@ impl Bench {
             leases: Vec::new(),
             asked: VecDeque::new(),
             asked_by: (0, StoreLife::default()),
+            priorities: Vec::new(),
             renewing: VecDeque::new(),
             answers: BTreeMap::new(),
             requests: 0,
@@ -227,7 +230,8 @@ impl Bench {
                     assert!(self.answers.insert(request, answer).is_none(), "answered twice");
                 }
                 Effect::AnswerWithdrawal { request, answer } => drop(self.withdrawn.insert(request, answer)),
-                Effect::AcquireLease { nonce, floor, life, .. } => {
+                Effect::AcquireLease { nonce, floor, life, priority, .. } => {
+                    self.priorities.push(priority);
                     self.asked_by = (floor, life);
                     self.lease_asked(nonce);
                 }

@@ -147,7 +147,11 @@ impl World {
             Some((life, waiter)) if *life == it.life => *waiter,
             Some(_) | None => Waiter::Gone,
         };
-        for (request, answer) in self.store.serve(now, waiter) {
+        let answers = self.store.serve(now, waiter);
+        for (waiting, heard) in self.store.heard() {
+            self.checkers.waits(&waiting.lift, &waiting.holder, heard);
+        }
+        for (request, answer) in answers {
             self.answer_lease(request, answer);
         }
         if let Some(due) = self.store.next_due()

@@ -69,6 +69,8 @@ struct Waiting {
     request: Request,
     came: Mono,
     looks_at: Mono,
+    /// When it looked last, in vain.
+    looked: Option<Mono>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -123,7 +125,7 @@ impl LeaseStore {
     pub(super) fn acquire(&mut self, request: Request, now: Mono) {
         if !self.waiting.iter().any(|it| it.request.node == request.node && it.request.lease == request.lease)
         {
-            self.waiting.push(Waiting { request, came: now, looks_at: now });
+            self.waiting.push(Waiting { request, came: now, looks_at: now, looked: None });
         }
     }
 
@@ -195,7 +197,7 @@ impl LeaseStore {
                         answers.push((waiting.request, answer));
                     }
                     Err(looks_at) => {
-                        waiting.looks_at = looks_at;
+                        (waiting.looks_at, waiting.looked) = (looks_at, Some(now));
                         self.waiting.insert(idx, waiting);
                     }
                 },
@@ -203,6 +205,11 @@ impl LeaseStore {
             self.wake(now);
         }
         answers
+    }
+
+    /// Those in the line, and when they were heard last.
+    pub(super) fn heard(&self) -> impl Iterator<Item = (&LeaseRequest, Mono)> {
+        self.waiting.iter().filter_map(|it| Some((&it.request.lease, it.looked?)))
     }
 
     /// How requests went so far.
