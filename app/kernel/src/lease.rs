@@ -136,7 +136,7 @@ pub enum LeaseRefusal {
     #[error("the lease is not held any more")]
     Lost,
     /// It is held for longer than any command takes, so it is not renewed and a successor may break it.
-    #[error("held for longer than {LEASE_HOLD_MAX}")]
+    #[error("held for longer than the store lets anybody")]
     HeldTooLong,
 }
 
