@@ -10,7 +10,7 @@ const ARBITRATIONS = ["lease", "edge", "returning"];
 const PHASES = ["requested", "queued", "granted", "boarding", "riding", "alighting"];
 const ACTIONS = ["goTo", "openDoor", "closeDoor"];
 const VERDICTS = ["accepted", "forwarded", "refused", "expired", "unknown", "ran", "notSent"];
-const WAITS = { turn: 0, verifying: 5, leaseHeld: 12, edge: 19, vehicle: 21 };
+const WAITS = { turn: 0, verifying: 5, leaseHeld: 12, edge: 21, vehicle: 23 };
 const SETTLINGS = { reads: 0, noReads: 1 };
 
 function varint(number) {
@@ -50,8 +50,8 @@ function status({ floor, door = "closed", motion = "still", occupied = false }) 
     occupied ? 1 : 0];
 }
 
-function lease({ holder, rank, since, endsAt }) {
-  return [...text(holder), ...token(rank), ...text(since), ...option(endsAt, text)];
+function lease({ holder, rank, since, endsAt, renewedAt }) {
+  return [...text(holder), ...token(rank), ...text(since), ...option(endsAt, text), ...option(renewedAt, text)];
 }
 
 function session({ vehicle, from, to, phase, since, waits }) {

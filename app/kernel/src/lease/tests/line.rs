@@ -27,7 +27,9 @@ impl Bench {
         self.nonces += 1;
         match self.table.ask(&request(who, self.nonces, priority), true, Mono(0)) {
             LeaseAnswer::Waits { position, .. } => position,
-            other => panic!("{who}: {other:?}"),
+            other @ (LeaseAnswer::Granted { .. }
+            | LeaseAnswer::Refused { .. }
+            | LeaseAnswer::Changed { .. }) => panic!("{who}: {other:?}"),
         }
     }
 

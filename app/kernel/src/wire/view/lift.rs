@@ -204,11 +204,6 @@ pub enum LiftWait {
     NotReplicated,
     /// The lease was asked for.
     Lease,
-    /// The lease was lost: it had ended, or was broken.
-    LeaseLost {
-        /// What was sent under it, whose outcome is awaited; nothing was when there is none, and it is asked for again.
-        command: Option<CommandId>,
-    },
     /// A read has to come that is new enough.
     Read,
     /// The lease store is asked whether the same call was made before.
@@ -236,4 +231,9 @@ pub enum LiftWait {
     Sensor,
     /// The car's sensor shows it, and the vehicle does not say so.
     Word,
+    /// The lease was lost: it had ended, or was broken.
+    LeaseLost {
+        /// What was sent under it, whose outcome is awaited; nothing was when there is none, and it is asked for again.
+        command: Option<CommandId>,
+    },
 }
