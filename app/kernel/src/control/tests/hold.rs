@@ -167,6 +167,17 @@ fn a_lease_that_was_outslept_is_lost() {
     assert_eq!(told.verdict, Some(Verdict::Unknown));
 }
 
+/// It wakes with a lease that is due for renewal, and work that is over: that gives it back, and nothing follows.
+#[test]
+fn what_is_given_back_is_not_renewed_before() {
+    let mut bench = asking();
+    bench.grant();
+    assert!(bench.until(Millis(400), |it| !it.to_lift.is_empty()));
+    bench.ms += LEASE_RENEWAL.0 + 1000;
+    bench.run(Millis(100));
+    assert_eq!((bench.leases[..].last().map(String::as_str), bench.renewing.len()), (Some("release 1"), 0));
+}
+
 /// An answer to a renewal may come when the lease was given back.
 #[test]
 fn nothing_is_renewed_that_was_given_back() {
