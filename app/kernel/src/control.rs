@@ -120,8 +120,9 @@ pub struct Control {
     spoken: BTreeMap<LiftId, VecDeque<(Mono, LiftCommandView)>>,
     /// Why the lease store granted nothing when it was asked last, and when it said so.
     lease_denied: BTreeMap<LiftId, (LeaseRefusal, Mono)>,
-    leases_lost: BTreeMap<LiftId, u64>,
     spared: BTreeMap<LiftId, Spared>,
+    /// Leases that were lost with work in hand.
+    leases_lost: BTreeMap<LiftId, u64>,
     batches: u64,
     nonces: u64,
     numbers: u64,
@@ -181,8 +182,8 @@ impl Control {
             leaving: Leaving::No,
             spoken: BTreeMap::new(),
             lease_denied: BTreeMap::new(),
-            leases_lost: BTreeMap::new(),
             spared: BTreeMap::new(),
+            leases_lost: BTreeMap::new(),
             batches: 0,
             nonces: 0,
             numbers: 0,
