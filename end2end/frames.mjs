@@ -50,8 +50,8 @@ function status({ floor, door = "closed", motion = "still", occupied = false }) 
     occupied ? 1 : 0];
 }
 
-function lease({ holder, rank, since, endsAt }) {
-  return [...text(holder), ...token(rank), ...text(since), ...option(endsAt, text)];
+function lease({ holder, rank, since, endsAt, renewedAt }) {
+  return [...text(holder), ...token(rank), ...text(since), ...option(endsAt, text), ...option(renewedAt, text)];
 }
 
 function session({ vehicle, from, to, phase, since, waits }) {

@@ -79,7 +79,7 @@ function states() {
     ["calm", { ...fresh, said: usual }, [/nobody holds it/, /nobody rides/, /Nobody waits/], true],
     ["held", { ...fresh, ride: rider, line, said: usual,
       held: { holder: "A", rank: [7, 418], since: ago(400), endsAt: ago(-24_000) } },
-    [/token 7·418/, /ends in 2\d s/, /Never renewed/, /waits for the vehicle to drive/, /its turn, after V08/], true],
+    [/token 7·418/, /ends in 2\d s/, /Renewed each 5 s/, /waits for the vehicle to drive/, /its turn, after V08/], true],
     ["fight", { ...fresh, ride: rider, line, said: fight }, [/contradicts A · 32 ms apart/, /joined the call of A/], false],
     ["doubt", { ...fresh, verifying: "C3", settling: ["reads", ago(-900)], ride: { ...rider, waits: ["verifying", "C3"] },
       line, said: [{ ...usual[0], verdict: "unknown" }, ...usual.slice(1)] },

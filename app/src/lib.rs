@@ -149,8 +149,8 @@ mod tests {
         (
             "a lease of the serving node",
             |it| it.lifts[0].lease = Some(sample::lease("A", true)),
-            &["i0", "token 7·418", "Never renewed: a command takes 6 s"],
-            &["令牌 7·418", "不续期"],
+            &["i0", "token 7·418", "Renewed each 5 s; a command takes 6 s"],
+            &["令牌 7·418", "每 5 秒续期"],
         ),
         (
             "a lease of another node",

@@ -167,6 +167,7 @@ pub(crate) fn lease(holder: &str, own: bool) -> LeaseView {
         token: FencingToken { epoch: 7, serial: 418 },
         since: at(0),
         ends_at: own.then(|| at(24)),
+        renewed_at: None,
     }
 }
 

@@ -14,6 +14,7 @@ mod drills;
 mod ears;
 mod edge;
 mod foreign;
+mod hold;
 mod ledger;
 mod links;
 mod names;
@@ -122,6 +123,8 @@ pub struct Control {
     /// What each lift's view tells that its rides wait for.
     waits_told: BTreeMap<LiftId, Vec<LiftWait>>,
     spared: BTreeMap<LiftId, Spared>,
+    /// Leases that were lost with work in hand.
+    leases_lost: BTreeMap<LiftId, u64>,
     batches: u64,
     nonces: u64,
     numbers: u64,
@@ -183,6 +186,7 @@ impl Control {
             lease_denied: BTreeMap::new(),
             waits_told: BTreeMap::new(),
             spared: BTreeMap::new(),
+            leases_lost: BTreeMap::new(),
             batches: 0,
             nonces: 0,
             numbers: 0,
@@ -248,6 +252,10 @@ impl Control {
             Event::StopRequested => self.stop_requested(),
             Event::LeaseGranted { nonce, lease } => self.lease_granted(nonce, lease, now),
             Event::LeaseRefused { nonce, lift, reason } => self.lease_refused(nonce, &lift, &reason, now),
+            Event::LeaseRenewed(lease) => self.lease_renewed(&lease, now),
+            Event::RenewalRefused { lift, nonce, reason } => {
+                self.renewal_refused(&lift, nonce, &reason, now);
+            }
             Event::CallAnswered { lift, command, answer } => {
                 self.call_answered(&lift, &command, answer, now);
             }

@@ -4,6 +4,7 @@
 //! so: the gateway checks the token again.
 
 mod calls;
+mod line;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use thiserror::Error;
 
 use crate::ids::{LiftId, NodeId};
 use crate::time::{Millis, Mono, Now};
-use crate::timing::{LEASE_HOLD_MAX, LEASE_TTL, LIFT_ACK_DEADLINE};
+use crate::timing::{LEASE_HOLD_MAX, LEASE_RENEWAL, LEASE_TTL, LIFT_ACK_DEADLINE};
 use crate::wire::gateway::Authority;
 
 pub use self::calls::{Call, CallAnswer, CallOutcome, CallRequest, CallTable, SettledCall};
@@ -38,6 +39,21 @@ pub struct FencingToken {
 #[serde(transparent)]
 pub struct LeaseNonce(pub u64);
 
+/// How much hangs on a request for the lease. The higher is served first, and nobody is overtaken more than three times
+/// (A8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LeasePriority {
+    /// The lift is called for a vehicle that is still on its way.
+    #[default]
+    Ahead,
+    /// A vehicle stands before the door.
+    Landing,
+    /// The door stands open for a vehicle.
+    OpenDoor,
+    /// A vehicle stands in the car, or leaves it.
+    Aboard,
+}
+
 /// Longest name of a store's life, in bytes.
 pub const STORE_LIFE_MAX: usize = 128;
 
@@ -55,6 +71,9 @@ pub struct StoreLife(Arc<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a store's life is named by at most {STORE_LIFE_MAX} letters, digits, dots and hyphens")]
 pub struct InvalidStoreLife;
+
+/// A holder's lease ends so much before the store's does: clocks run 1 % apart, and a store counts whole milliseconds.
+const LEASE_MARGIN: Millis = Millis(LEASE_TTL.0 / 100 + 2);
 
 /// A grant as its holder keeps it. Made by [`HeldLease::granted`] and [`HeldLease::granted_for`] alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -117,8 +136,18 @@ pub enum LeaseRefusal {
     #[error("the lease is not held any more")]
     Lost,
     /// It is held for longer than any command takes, so it is not renewed and a successor may break it.
-    #[error("held for longer than {LEASE_HOLD_MAX}")]
+    #[error("held for longer than the store lets anybody")]
     HeldTooLong,
+}
+
+impl LeasePriority {
+    /// All of them, the lowest first.
+    pub const ALL: [Self; 4] = [Self::Ahead, Self::Landing, Self::OpenDoor, Self::Aboard];
+
+    /// As a number, from 0 to 3.
+    pub fn level(self) -> u8 {
+        self as u8
+    }
 }
 
 impl StoreLife {
@@ -172,8 +201,7 @@ impl HeldLease {
         asked_at: Mono,
         left: Millis,
     ) -> Self {
-        let margin = Millis(LEASE_TTL.0 / 100 + 2);
-        let deadline = asked_at + Millis(left.min(LEASE_TTL).0.saturating_sub(margin.0));
+        let deadline = asked_at + Millis(left.min(LEASE_TTL).0.saturating_sub(LEASE_MARGIN.0));
         Self { lift, nonce, token, deadline }
     }
 
@@ -206,6 +234,19 @@ impl HeldLease {
     /// When it ends, by the holder's reckoning: a little before the store lets it end.
     pub fn ends_at(&self) -> Mono {
         self.deadline
+    }
+
+    /// When it is to be renewed: [`LEASE_RENEWAL`] after the store was asked for it, and at once where a grant that is told
+    /// again has less left than that.
+    pub fn renew_at(&self) -> Mono {
+        let lasts = LEASE_TTL.0 - LEASE_MARGIN.0 - LEASE_RENEWAL.0;
+        Mono(self.deadline.0.saturating_sub(lasts))
+    }
+
+    /// The same lease as a renewal left it, whose answer may be late: what another one gained since stays.
+    #[must_use]
+    pub fn renewed(&self, renewed: &Self) -> Self {
+        Self { deadline: self.deadline.max(renewed.deadline), ..self.clone() }
     }
 
     /// When the holder must have given it back.

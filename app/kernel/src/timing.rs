@@ -101,6 +101,10 @@ pub const EPOCH_FIRST: u32 = 1;
 
 /// Life of a control lease without renewal (A2).
 pub const LEASE_TTL: Millis = Millis::seconds(30);
+/// A lease that is held is renewed this often (A2).
+pub const LEASE_RENEWAL: Millis = Millis::seconds(5);
+/// A renewal that found no store, or brought no answer, is tried again after so long, until the lease ends.
+pub const LEASE_RENEWAL_RETRY: Millis = Millis(500);
 /// The record of a call outlives its acknowledgement by so much (A9): by then a read shows what it did.
 pub const CALL_RECORD_LIFE: Millis = Millis::seconds(5);
 /// Longest a lease is held for one command: a wait for a fresh read and the call record, then the acknowledgement (A3).

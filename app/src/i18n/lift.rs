@@ -1,6 +1,7 @@
 //! Why a ride does not go on, what settles a doubt, and the other sentences of a lift's page.
 
 use chrono::{DateTime, Utc};
+use kernel::ids::CommandId;
 use kernel::wire::view::{LiftWait, SettlingView};
 
 use super::Locale;
@@ -43,6 +44,7 @@ impl Locale {
             LiftWait::NotReplicated => {
                 self.pick("租约服务副本确认", "replicas of the lease store to confirm").to_owned()
             }
+            LiftWait::LeaseLost { command } => self.lease_lost(command.as_ref()),
             LiftWait::Lease => self.pick("控制权,已申请", "the lease, which was asked for").to_owned(),
             LiftWait::Read => self.pick("新的读数", "a new read").to_owned(),
             LiftWait::Record => {
@@ -67,6 +69,19 @@ impl Locale {
             LiftWait::Word => {
                 self.pick("小车报告(传感器已确认)", "the vehicle's word; the sensor shows it").to_owned()
             }
+        }
+    }
+
+    fn lease_lost(self, command: Option<&CommandId>) -> String {
+        match command {
+            Some(command) => self.named(
+                "指令",
+                command.as_str(),
+                "的应答(控制权已失)",
+                "the answer to command",
+                "under a lease that was lost",
+            ),
+            None => self.pick("控制权,先前的已失效", "the lease; the last one was lost").to_owned(),
         }
     }
 
@@ -164,6 +179,10 @@ impl Locale {
         self.named("", span, "后到期", "ends in", "").trim_start().to_owned()
     }
 
+    pub(crate) fn renewed_before(self, span: &str) -> String {
+        self.named("", span, "前续期", "renewed", "ago").trim_start().to_owned()
+    }
+
     pub(crate) fn end_unknown(self, holder: &str) -> String {
         self.named("到期时间仅", holder, "知道", "its end is known to", "alone")
     }
@@ -196,6 +215,16 @@ mod tests {
             (turn, "排在 V03 之后", "its turn, after V03"),
             (LiftWait::Fault { code: 7 }, "故障排除,代码 7", "the end of fault 7"),
             (LiftWait::Elsewhere { node: None }, "有节点承担其任务", "a node that drives its task"),
+            (
+                LiftWait::LeaseLost { command: CommandId::try_new("C-A1.1").ok() },
+                "指令 C-A1.1 的应答(控制权已失)",
+                "the answer to command C-A1.1 under a lease that was lost",
+            ),
+            (
+                LiftWait::LeaseLost { command: None },
+                "控制权,先前的已失效",
+                "the lease; the last one was lost",
+            ),
         ];
         for (wait, zh, en) in rows {
             let told = (Locale::ZhCn.lift_wait(&wait), Locale::En.lift_wait(&wait));
@@ -204,6 +233,10 @@ mod tests {
         assert_eq!(
             (Locale::ZhCn.ends_in("24 秒"), Locale::En.ends_in("24 s")),
             ("24 秒 后到期".to_owned(), "ends in 24 s".to_owned())
+        );
+        assert_eq!(
+            (Locale::ZhCn.renewed_before("1 秒"), Locale::En.renewed_before("1 s")),
+            ("1 秒 前续期".to_owned(), "renewed 1 s ago".to_owned())
         );
     }
 

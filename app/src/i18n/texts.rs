@@ -76,7 +76,7 @@ texts! {
     edge_decides: "指令不凭租约,由网关自行裁决。", "Commands pass without a lease; the gateway decides by itself.";
     returning: "租约服务已恢复,尚未接受新纪元。", "The lease store is back and lacks the new epoch.";
     free_meaning: "每条指令单独申请一次控制权,用后即还。", "A lease is taken for each command and given back with its answer.";
-    not_renewed: "不续期:一条指令最长占用 6 秒。", "Never renewed: a command takes 6 s at most.";
+    renewal: "每 5 秒续期,一条指令最长占用 6 秒。", "Renewed each 5 s; a command takes 6 s at most.";
     shaft: "井道", "Shaft";
     waits_for: "等待", "waits for";
     note: "备注", "note";

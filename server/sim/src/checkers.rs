@@ -7,6 +7,7 @@ mod orders;
 mod owners;
 mod roads;
 mod screens;
+mod turns;
 mod withdrawals;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub(crate) use orders::handled;
 use owners::OwnerWatch;
 use roads::VehicleWatch;
 use screens::Screen;
+use turns::TurnWatch;
 use withdrawals::WithdrawalWatch;
 pub(crate) use withdrawals::unfollowed_wish;
 
@@ -146,6 +148,7 @@ pub struct Checkers {
     lifts: BTreeMap<LiftId, LiftWatch>,
     vehicles: BTreeMap<VehicleId, VehicleWatch>,
     line: LineWatch,
+    turns: TurnWatch,
     owners: OwnerWatch,
     arbiters: ArbiterWatch,
     withdrawals: WithdrawalWatch,
@@ -161,6 +164,7 @@ impl Checkers {
             lifts: plant.lifts.keys().map(|id| (id.clone(), LiftWatch::default())).collect(),
             vehicles: plant.vehicles.keys().map(|id| (id.clone(), VehicleWatch::default())).collect(),
             line: LineWatch::default(),
+            turns: TurnWatch::default(),
             owners: OwnerWatch::default(),
             arbiters: ArbiterWatch::default(),
             withdrawals: WithdrawalWatch::default(),
@@ -220,6 +224,21 @@ impl Checkers {
         let lift = &request.lift;
         let found = self.lifts.get(lift).and_then(|it| it.falls_behind(request, heard, token));
         self.report_all(now, found.map(|detail| (Checker::TokensRise, format!("{lift} {detail}"))));
+        let overtaken = self.turns.served(request, now);
+        self.report_all(
+            now,
+            overtaken.into_iter().map(|it| (Checker::NobodyOvertaken, format!("{lift}: {it}"))),
+        );
+    }
+
+    /// The lease store heard a node that waits for a lift.
+    pub(crate) fn waits(&mut self, lift: &LiftId, node: &NodeId, heard: Mono) {
+        self.turns.heard(lift, node, heard);
+    }
+
+    /// The lease store has lost its line, or counts time anew.
+    pub(crate) fn line_is_lost(&mut self) {
+        self.turns.forget();
     }
 
     /// The lease store took a lease back from its holder, as it was asked to.

@@ -40,7 +40,7 @@ enum Value {
 }
 
 /// Names and help texts of all counters of lifts. `_total` is added to each name.
-const COUNTERS: [Counter; 14] = [
+const COUNTERS: [Counter; 15] = [
     Counter {
         name: "hoistway_lift_conflicts",
         help: "Conflicts: commands that reached the PLC of the lift within 300 ms (its longest scan) of another \
@@ -105,6 +105,12 @@ const COUNTERS: [Counter; 14] = [
         help: "How this node's requests for the lease ended since it started: granted, held by another for the whole \
                wait of 2 s, store_down, or refused otherwise. Granted by requested is the report's success (99.97 %).",
         series: lease_answers,
+    },
+    Counter {
+        name: "hoistway_lift_lease_losses",
+        help: "Leases that this node lost with work in hand since it started: each had ended, was broken by a successor, \
+               or was held for longer than any command takes. What was not sent is given up; what was sent is awaited.",
+        series: |it| count(it.heard.leases.lost),
     },
     Counter {
         name: "hoistway_lift_commands",

@@ -188,6 +188,8 @@ fn new_life() -> StoreLife {
 mod tests {
     use std::time::Duration;
 
+    use kernel::lease::LeasePriority;
+
     use super::*;
 
     fn asked(node: &str, nonce: u64) -> LeaseRequest {
@@ -199,6 +201,7 @@ mod tests {
             epoch: 1,
             floor: 0,
             life: StoreLife::default(),
+            priority: LeasePriority::default(),
         }
     }
 

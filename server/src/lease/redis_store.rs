@@ -87,9 +87,10 @@ impl Redis {
     }
 
     pub(super) async fn ask(&self, request: &LeaseRequest, stays: bool) -> Result<LeaseAnswer, LeaseRefusal> {
-        let LeaseRequest { lift, holder, nonce, epoch, floor, life } = request;
+        let LeaseRequest { lift, holder, nonce, epoch, floor, life, priority } = request;
         let mut step = self.step(&self.inner.scripts.acquire, lift, holder, *nonce);
         step.arg(epoch).arg(floor).arg(&self.inner.channel).arg(WAITERS_MAX).arg(u8::from(stays)).arg(life);
+        step.arg(priority.level());
         step.confirmed();
         let Answer { told: (how, who, number, left), is_confirmed } =
             self.inner.link.ask::<(String, String, u64, i64)>(&step).await?;

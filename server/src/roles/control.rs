@@ -9,6 +9,8 @@ use anyhow::Context as _;
 use kernel::ids::{NodeId, SiteId};
 use kernel::lease::LeaseTiming;
 use kernel::plant::Plant;
+use kernel::time::Millis;
+use kernel::timing::LEASE_HOLD_MAX;
 use kernel::wire::view::NodeView;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +57,18 @@ pub struct Args {
     /// Without it this node keeps them itself, and must be the only one of its site
     #[arg(long, value_name = "URL", env = "HOISTWAY_LEASES", hide_env_values = true)]
     pub leases: Option<RedisUrl>,
+    /// After so long the lease of a lift is not renewed, and whoever waits for it breaks it; the same at every node. No
+    /// command takes more than 6 s. More makes the others wait for longer when a node dies or stands still with a lift
+    /// in hand, at most for the 30 s that its lease lives; less gives a lift away while a slow command is under way,
+    /// whose node then has to find out what became of it
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = LEASE_HOLD_MAX.0 / 1000,
+        value_parser = clap::value_parser!(u64).range(4..=60),
+        env = "HOISTWAY_LEASE_HOLD_MAX"
+    )]
+    pub lease_hold_max: u64,
     /// Where REST, the live stream and the page are served; loopback only, until there are accounts
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", env = "HOISTWAY_LISTEN")]
     pub listen: SocketAddr,
@@ -137,9 +151,10 @@ impl Running {
 pub async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     let site = site::read(&args.site)?;
     let node = NodeId::try_new(&args.node).with_context(|| format!("--node {}", args.node))?;
+    let timing = LeaseTiming { hold_max: Millis::seconds(args.lease_hold_max), ..LeaseTiming::default() };
     let leases = match &args.leases {
-        Some(url) => LeaseStore::redis(url, LeaseTiming::default(), lease::ANSWER_MAX).context("--leases")?,
-        None => LeaseStore::in_process(LeaseTiming::default()),
+        Some(url) => LeaseStore::redis(url, timing, lease::ANSWER_MAX).context("--leases")?,
+        None => LeaseStore::in_process(timing),
     };
     let ledger = match args.ledger {
         Some(url) => Ledger::At(url.address().context("--ledger")?),

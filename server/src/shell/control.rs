@@ -303,10 +303,11 @@ impl Running {
                 Effect::AnswerWithdrawal { request, answer } => {
                     withdrawn.extend(self.withdrawing.remove(&request).map(|reply| (reply, answer)));
                 }
-                Effect::AcquireLease { lift, nonce, epoch, floor, life } => {
+                Effect::AcquireLease { lift, nonce, epoch, floor, life, priority } => {
                     let holder = self.node.clone();
-                    self.acquire_lease(LeaseRequest { lift, holder, nonce, epoch, floor, life });
+                    self.acquire_lease(LeaseRequest { lift, holder, nonce, epoch, floor, life, priority });
                 }
+                Effect::RenewLease(lease) => self.renew_lease(lease),
                 Effect::OpenCall(request) => self.open_call(request),
                 Effect::SettleCall { lift, settled } => self.settle_call(lift, settled),
                 Effect::ReleaseLease { lift, nonce, token, settled } => {
@@ -338,6 +339,9 @@ impl Running {
         }
         for lift in self.plant.lifts.keys() {
             self.hub.health().saved(lift, self.machine.commands_saved(lift), now);
+            if self.hub.health().lost(lift, self.machine.leases_lost(lift), now) > 0 {
+                tracing::warn!(%lift, "the lease was lost with work in hand: what was not sent is given up");
+            }
         }
         self.hub.show_at(self.machine.book().sequence, changes);
         // What is answered is shown by then. Whoever asked may have gone; the order stands all the same.

@@ -42,7 +42,9 @@ use std::time::Duration;
 
 use kernel::ids::{LiftId, NodeId};
 use kernel::lease::LeaseTiming as Timing;
-use kernel::lease::{FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseRequest, StoreLife};
+use kernel::lease::{
+    FencingToken, HeldLease, LeaseNonce, LeasePriority, LeaseRefusal, LeaseRequest, StoreLife,
+};
 use kernel::time::Millis;
 use server::lease::{LeaseStore, RedisUrl};
 use tokio::time::timeout;
@@ -178,9 +180,19 @@ impl Bench {
         keeper: (&str, &HeldLease),
         asking: &[(&'static str, u64)],
     ) -> Vec<(&'static str, FencingToken)> {
+        let all = |(who, nonce): &(_, _)| (*who, *nonce, LeasePriority::default());
+        self.served_by_priority(keeper, &asking.iter().map(all).collect::<Vec<_>>()).await
+    }
+
+    async fn served_by_priority(
+        &self,
+        keeper: (&str, &HeldLease),
+        asking: &[(&'static str, u64, LeasePriority)],
+    ) -> Vec<(&'static str, FencingToken)> {
         let served = std::sync::Mutex::new(Vec::new());
-        let waits = asking.iter().map(|(who, nonce)| async {
-            let lease = self.acquire_calm(who, *nonce).await.unwrap();
+        let waits = asking.iter().map(|(who, nonce, priority)| async {
+            let request = LeaseRequest { priority: *priority, ..self.request(who, *nonce, 0) };
+            let lease = ask(&self.calm, request).await.unwrap();
             served.lock().unwrap().push((*who, lease.token()));
             release(&self.calm, who, &lease).await.unwrap();
         });
@@ -196,7 +208,15 @@ async fn acquire(store: &LeaseStore, who: &str, nonce: u64, floor: u64) -> Resul
 
 fn request(who: &str, nonce: u64, floor: u64) -> LeaseRequest {
     let (holder, nonce, life) = (node(who), LeaseNonce(nonce), StoreLife::default());
-    LeaseRequest { lift: lift(), holder, nonce, epoch: EPOCH, floor, life }
+    LeaseRequest {
+        lift: lift(),
+        holder,
+        nonce,
+        epoch: EPOCH,
+        floor,
+        life,
+        priority: LeasePriority::default(),
+    }
 }
 
 /// Lives of stores as they were last told, which a node has from its ledger.

@@ -3,7 +3,8 @@
 use crate::drill::{Drill, DrillEnd};
 use crate::ids::{CommandId, DrillId, GatewayId, LiftId, OrderId, TaskId, VehicleId};
 use crate::lease::{
-    CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, SettledCall, StoreLife,
+    CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeasePriority, LeaseRefusal, SettledCall,
+    StoreLife,
 };
 use crate::ledger::{Conflict, Guard, Presence};
 use crate::wire::gateway::{ControlBeat, GatewayStatus, LiftCommand, Outcome};
@@ -84,6 +85,17 @@ pub enum Event {
         nonce: LeaseNonce,
         /// For which lift.
         lift: LiftId,
+        /// Why.
+        reason: LeaseRefusal,
+    },
+    /// The lease store lets a lease live on; answers [`Effect::RenewLease`].
+    LeaseRenewed(HeldLease),
+    /// The lease store did not let a lease live on; answers [`Effect::RenewLease`].
+    RenewalRefused {
+        /// Of which lift.
+        lift: LiftId,
+        /// Whose request it was.
+        nonce: LeaseNonce,
         /// Why.
         reason: LeaseRefusal,
     },
@@ -199,7 +211,11 @@ pub enum Effect {
         floor: u64,
         /// The store's, as the ledger has it; one with another grants nothing.
         life: StoreLife,
+        /// How much hangs on it.
+        priority: LeasePriority,
     },
+    /// Ask the lease store to let a lease live on. Answered by [`Event::LeaseRenewed`] or [`Event::RenewalRefused`].
+    RenewLease(HeldLease),
     /// Open the record of a call, under a lease. Answered by [`Event::CallAnswered`].
     OpenCall(CallRequest),
     /// Note in its record what became of a call, whosever it was.

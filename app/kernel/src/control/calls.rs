@@ -4,12 +4,13 @@
 //! By edge arbitration there are none, as there are no leases: the gateway's admission judges.
 
 use crate::ids::{CommandId, LiftId};
-use crate::lease::{Call, CallAnswer, CallOutcome, CallRequest, HeldLease, LeaseRefusal, SettledCall};
+use crate::lease::{Call, CallAnswer, CallOutcome, CallRequest, LeaseRefusal, SettledCall};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::LIFT_ACK_DEADLINE;
 use crate::wire::gateway::{Arbitration, LiftCommand, Verdict};
 
 use super::doubt::Doubt;
+use super::hold::{Hold, Under};
 use super::nodes::Leaving;
 use super::voice::{AFTER_REFUSAL, READ_WAIT_MAX, Voice};
 use super::{Control, Effect};
@@ -20,8 +21,8 @@ const CALL_ANSWER_MAX: Millis = Millis(1000);
 /// What was decided under a lease, and is sent if it is the first call of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Calling {
-    pub(super) lease: HeldLease,
-    command: LiftCommand,
+    pub(super) hold: Hold,
+    pub(super) command: LiftCommand,
     /// Since when the lease is held.
     pub(super) since: Mono,
     asked: Mono,
@@ -46,18 +47,18 @@ impl Control {
     /// Asks for the record of what was decided.
     pub(super) fn open_call(
         &mut self,
-        lease: HeldLease,
+        hold: Hold,
         command: LiftCommand,
         since: Mono,
         accepted_before: u16,
         now: Now,
     ) {
-        let (lift, nonce, token) = (lease.lift().clone(), lease.nonce(), lease.token());
+        let (lift, nonce, token) = (hold.lease.lift().clone(), hold.lease.nonce(), hold.lease.token());
         let call = Call { floor: command.floor.clone(), action: command.action };
         let (id, accepted) = (command.id.clone(), accepted_before);
         let request = CallRequest { lift: lift.clone(), nonce, token, call, command: id, accepted };
         self.effects.push_back(Effect::OpenCall(request));
-        let calling = Calling { lease, command, since, asked: now.mono, accepted_before };
+        let calling = Calling { hold, command, since, asked: now.mono, accepted_before };
         self.set_voice(&lift, Voice::Calling(Box::new(calling)));
     }
 
@@ -72,7 +73,7 @@ impl Control {
     /// The lease goes back, and the record with it, if there is one.
     pub(super) fn unmake_call(&mut self, calling: &Calling) {
         let settled = SettledCall { command: calling.command.id.clone(), outcome: CallOutcome::NotRun };
-        self.release(&calling.lease, Some(settled));
+        self.release(&calling.hold.lease, Some(settled));
     }
 
     pub(super) fn call_answered(
@@ -99,31 +100,28 @@ impl Control {
                 self.make_call(lift, *calling, now);
             }
             Ok(CallAnswer::Joined { by, .. }) => {
-                self.release(&calling.lease, None);
+                self.release(&calling.hold.lease, None);
                 let (since, accepted_before) = (now.mono, calling.accepted_before);
                 self.set_voice(lift, Voice::Joined { command: by, since, accepted_before });
             }
             Ok(CallAnswer::Acknowledged { by }) => {
-                self.release(&calling.lease, None);
+                self.release(&calling.hold.lease, None);
                 self.note_acknowledged(lift, &by);
                 self.spare(lift, by);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }
             Ok(CallAnswer::Unknown { by }) => {
-                self.release(&calling.lease, None);
+                self.release(&calling.hold.lease, None);
                 let accepted_before = calling.accepted_before;
                 let doubt = Doubt { command: by, since: now.mono, accepted_before, joined: true };
                 self.doubt(lift, doubt, now);
             }
             Err(
-                LeaseRefusal::Held { .. }
+                reason @ (LeaseRefusal::Held { .. }
                 | LeaseRefusal::StoreChanged { .. }
                 | LeaseRefusal::Lost
-                | LeaseRefusal::HeldTooLong,
-            ) => {
-                self.release(&calling.lease, None);
-                self.fall_quiet(lift, now, AFTER_REFUSAL);
-            }
+                | LeaseRefusal::HeldTooLong),
+            ) => self.lose_lease(lift, &reason, now),
         }
     }
 
@@ -132,13 +130,13 @@ impl Control {
     fn make_call(&mut self, lift: &LiftId, calling: Calling, now: Now) {
         let in_time = now.mono.since(calling.since) <= READ_WAIT_MAX;
         let stands = in_time && self.is_still_wanted(lift, &calling.command, now);
-        let (Ok(permit), true) = (self.permit(&calling.lease, now), stands) else {
+        let (Ok(permit), true) = (self.permit(&calling.hold.lease, now), stands) else {
             self.unmake_call(&calling);
             self.fall_quiet(lift, now, Millis(0));
             return;
         };
         let command = LiftCommand { authority: permit.authority(), ..calling.command };
-        self.send_decided(lift, command, Some(calling.lease), calling.accepted_before, now);
+        self.send_decided(lift, command, Under::Lease(calling.hold), calling.accepted_before, now);
     }
 
     /// The ride may be over since the decision, the lift elsewhere, or this node about to leave.

@@ -12,6 +12,7 @@ use crate::wire::ledger::Record;
 use crate::wire::view::LiftCommandView;
 
 use super::book::{Book, Touched};
+use super::hold::Under;
 use super::voice::Voice;
 use super::{Control, Effect, Lock};
 
@@ -81,7 +82,7 @@ impl Control {
         };
         self.edge_notes.push_back(decision(&command));
         self.drive_edge_notes(now);
-        self.send_decided(lift, command, None, status.accepted, now);
+        self.send_decided(lift, command, Under::Edge, status.accepted, now);
     }
 
     /// A grant while leases do not count says only that the store grants under this epoch. True when it is no more.

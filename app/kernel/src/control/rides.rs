@@ -4,6 +4,7 @@
 //! waits; nobody is told to stop across the sill.
 
 use crate::ids::{CommandId, FloorId, Generation, LiftId, VehicleId};
+use crate::lease::LeasePriority;
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
 use crate::safeguard::Safeguard;
 use crate::time::{Mono, Now};
@@ -213,6 +214,30 @@ impl Control {
             | SessionPhase::Released
             | SessionPhase::Forced => None,
         }
+    }
+
+    /// How much hangs on the next command to a lift, by how far its ride is: the nearer a vehicle is to the car, the
+    /// less it can wait.
+    pub(super) fn lease_priority(&self, lift: &LiftId) -> LeasePriority {
+        let Some(session) = self.book.session_of(lift) else { return LeasePriority::default() };
+        match session.phase {
+            SessionPhase::Riding | SessionPhase::Alighting => LeasePriority::Aboard,
+            SessionPhase::Boarding => LeasePriority::OpenDoor,
+            SessionPhase::Granted if self.stands_before(session) => LeasePriority::Landing,
+            SessionPhase::Granted
+            | SessionPhase::Requested
+            | SessionPhase::Queued
+            | SessionPhase::Released
+            | SessionPhase::Forced => LeasePriority::Ahead,
+        }
+    }
+
+    /// By what the vehicle said last.
+    fn stands_before(&self, session: &SessionBook) -> bool {
+        let stop = self.plant.lifts.get(&session.lift).and_then(|it| it.stop(&session.from));
+        let place =
+            self.vehicles.get(&session.vehicle).and_then(|ear| ear.heartbeat.as_ref()).map(|it| &it.place);
+        matches!((place, stop), (Some(Place::At { point }), Some(stop)) if *point == stop.landing)
     }
 
     /// The lift's status, if it is fresh and the lift serves vehicles.

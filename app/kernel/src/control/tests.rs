@@ -10,6 +10,7 @@ mod drills;
 mod edge;
 mod forced;
 mod foreign;
+mod hold;
 mod house;
 mod links;
 mod nodes;
@@ -28,8 +29,8 @@ use crate::drill::Drill;
 use crate::fixture::{self, at};
 
 use crate::lease::{
-    CallRequest, CallTable, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseTiming, SettledCall,
-    StoreLife,
+    CallRequest, CallTable, FencingToken, HeldLease, LeaseNonce, LeasePriority, LeaseRefusal, LeaseTiming,
+    SettledCall, StoreLife,
 };
 use crate::ledger::Rows;
 use crate::ledger::{Guard, Presence};
@@ -93,6 +94,10 @@ struct Bench {
     asked: VecDeque<(LeaseNonce, Mono)>,
     /// The floor of the last of them, and the life of the store that it named.
     asked_by: (u64, StoreLife),
+    /// By which priorities it was asked.
+    priorities: Vec<LeasePriority>,
+    /// Leases that are to be renewed, with when the store was asked. It answers nothing by itself.
+    renewing: VecDeque<(HeldLease, Mono)>,
     answers: BTreeMap<RequestId, Result<Accepted, OrderRefusal>>,
     requests: u64,
     withdrawn: BTreeMap<RequestId, Result<TakenBack, WithdrawalRefusal>>,
@@ -151,6 +156,8 @@ impl Bench {
             leases: Vec::new(),
             asked: VecDeque::new(),
             asked_by: (0, StoreLife::default()),
+            priorities: Vec::new(),
+            renewing: VecDeque::new(),
             answers: BTreeMap::new(),
             requests: 0,
             withdrawn: BTreeMap::new(),
@@ -223,10 +230,12 @@ impl Bench {
                     assert!(self.answers.insert(request, answer).is_none(), "answered twice");
                 }
                 Effect::AnswerWithdrawal { request, answer } => drop(self.withdrawn.insert(request, answer)),
-                Effect::AcquireLease { nonce, floor, life, .. } => {
+                Effect::AcquireLease { nonce, floor, life, priority, .. } => {
+                    self.priorities.push(priority);
                     self.asked_by = (floor, life);
                     self.lease_asked(nonce);
                 }
+                Effect::RenewLease(lease) => self.renewing.push_back((lease, Mono(self.ms))),
                 Effect::OpenCall(request) => self.call_asked(request),
                 Effect::SettleCall { lift, settled } => {
                     self.calls.settle(&lift, &settled, &LeaseTiming::default(), Mono(self.ms));

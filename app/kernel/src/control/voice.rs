@@ -12,8 +12,9 @@ use crate::wire::gateway::{Authority, GatewayRefusal, LiftCommand, Outcome, Sess
 use crate::wire::ledger::Record;
 
 use super::book::Touched;
-use super::calls::{Calling, settled};
+use super::calls::Calling;
 use super::doubt::Doubt;
+use super::hold::{Hold, Under};
 use super::names::name_stem;
 use super::rides::Wanted;
 use super::{Control, Effect, Lock};
@@ -35,14 +36,14 @@ pub(super) enum Voice {
     /// The lease was asked for.
     Asking { nonce: LeaseNonce, since: Mono },
     /// The lease is held; a read from after the grant is awaited.
-    Deciding { lease: HeldLease, since: Mono },
+    Deciding { hold: Hold, since: Mono },
     /// The call record was asked for; what was decided waits for it.
     Calling(Box<Calling>),
     /// The same call was made by this command, which another node sent, or an earlier run of this one; its outcome is
     /// awaited.
     Joined { command: CommandId, since: Mono, accepted_before: u16 },
-    /// A command left; its outcome is awaited. By edge arbitration there is no lease.
-    Sent { lease: Option<HeldLease>, command: CommandId, since: Mono, accepted_before: u16 },
+    /// A command left; its outcome is awaited.
+    Sent { under: Under, command: CommandId, since: Mono, accepted_before: u16 },
     /// The outcome is not known. Nothing is said until it is.
     Verifying(Doubt),
 }
@@ -54,7 +55,14 @@ impl Default for Voice {
 }
 
 impl Control {
+    /// Work that has ended gives its lease back; what is held beyond it is renewed, and so nothing is that was given back.
     pub(super) fn drive_voice(&mut self, lift: &LiftId, now: Now) {
+        self.note_lease_end(lift, now);
+        self.go_on(lift, now);
+        self.renew_when_due(lift, now);
+    }
+
+    fn go_on(&mut self, lift: &LiftId, now: Now) {
         let Some(voice) = self.voices.get(lift).cloned() else { return };
         if self.leases_are_void(lift, &voice) {
             self.give_up_voice(lift);
@@ -74,10 +82,10 @@ impl Control {
                     self.request_lease(lift, nonce, now);
                 }
             }
-            Voice::Deciding { lease, since } => self.decide(lift, lease, since, now),
-            Voice::Sent { lease, command, since, accepted_before } => {
+            Voice::Deciding { hold, since } => self.decide(lift, hold, since, now),
+            Voice::Sent { under, command, since, accepted_before } => {
                 if now.mono.since(since) >= LIFT_ACK_DEADLINE {
-                    self.release_if_any(lease.as_ref(), &settled(&command, &Verdict::Unknown));
+                    self.conclude(lift, &under, &command, &Verdict::Unknown);
                     self.note_verdict(lift, &command, Verdict::Unknown, now);
                     self.doubt(lift, Doubt { command, since: now.mono, accepted_before, joined: false }, now);
                 }
@@ -107,8 +115,16 @@ impl Control {
         let runs = self.book.nodes.values().map(|it| it.run).sum::<u64>() + changes;
         let admitted = if admitted.epoch == epoch { admitted.serial } else { 0 };
         let floor = if self.safeguards.holds(Safeguard::SerialFloor) { admitted.max(runs << 32) } else { 0 };
-        self.effects.push_back(Effect::AcquireLease { lift: lift.clone(), nonce, epoch, floor, life });
-        self.set_voice(lift, Voice::Asking { nonce, since: now.mono });
+        let (lift, priority) = (lift.clone(), self.lease_priority(lift));
+        self.effects.push_back(Effect::AcquireLease {
+            lift: lift.clone(),
+            nonce,
+            epoch,
+            floor,
+            life,
+            priority,
+        });
+        self.set_voice(&lift, Voice::Asking { nonce, since: now.mono });
     }
 
     pub(super) fn lease_granted(&mut self, nonce: LeaseNonce, lease: HeldLease, now: Now) {
@@ -120,7 +136,7 @@ impl Control {
             self.release(&lease, None);
             self.fall_quiet(&lift, now, Millis(0));
         } else if awaited {
-            self.set_voice(&lift, Voice::Deciding { lease, since: now.mono });
+            self.set_voice(&lift, Voice::Deciding { hold: Hold::from(lease), since: now.mono });
         } else {
             self.release(&lease, None);
         }
@@ -166,26 +182,26 @@ impl Control {
     }
 
     /// Decides on the first read from after the grant; a wish that has gone meanwhile gives the lease back.
-    fn decide(&mut self, lift: &LiftId, lease: HeldLease, since: Mono, now: Now) {
+    fn decide(&mut self, lift: &LiftId, hold: Hold, since: Mono, now: Now) {
         let fresh = self.lifts.get(lift).is_some_and(|ear| ear.read_after(since));
         if !fresh {
             if now.mono.since(since) >= READ_WAIT_MAX {
-                self.release(&lease, None);
+                self.release(&hold.lease, None);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }
             return;
         }
         let decided =
             self.wanted(lift, now).and_then(|wanted| Some((wanted, self.usable(lift, now)?.clone())));
-        let (Some((wanted, status)), Ok(permit)) = (decided, self.permit(&lease, now)) else {
-            self.release(&lease, None);
+        let (Some((wanted, status)), Ok(permit)) = (decided, self.permit(&hold.lease, now)) else {
+            self.release(&hold.lease, None);
             self.fall_quiet(lift, now, Millis(0));
             return;
         };
         match self.lift_command(lift, wanted, &status, permit.authority()) {
-            Some(command) => self.open_call(lease, command, since, status.accepted, now),
+            Some(command) => self.open_call(hold, command, since, status.accepted, now),
             None => {
-                self.release(&lease, None);
+                self.release(&hold.lease, None);
                 self.fall_quiet(lift, now, AFTER_REFUSAL);
             }
         }
@@ -202,7 +218,7 @@ impl Control {
         &mut self,
         lift: &LiftId,
         command: LiftCommand,
-        lease: Option<HeldLease>,
+        under: Under,
         accepted_before: u16,
         now: Now,
     ) {
@@ -212,7 +228,7 @@ impl Control {
             watch.said = Some(id.clone());
         }
         self.send_lift(lift, command);
-        self.set_voice(lift, Voice::Sent { lease, command: id, since: now.mono, accepted_before });
+        self.set_voice(lift, Voice::Sent { under, command: id, since: now.mono, accepted_before });
     }
 
     /// The command as it leaves. A rank comes from a permit, and so from a live lease alone.
@@ -260,15 +276,15 @@ impl Control {
     /// What was asked of the lease store, or granted, is given back; what was said stays said, and its record pending.
     pub(super) fn give_up_voice(&mut self, lift: &LiftId) {
         match self.voices.get(lift).cloned() {
-            Some(Voice::Deciding { lease, .. } | Voice::Sent { lease: Some(lease), .. }) => {
-                self.release(&lease, None);
+            Some(Voice::Deciding { hold, .. } | Voice::Sent { under: Under::Lease(hold), .. }) => {
+                self.release(&hold.lease, None);
             }
             Some(Voice::Calling(calling)) => self.unmake_call(&calling),
             // A grant that comes now is given back by itself.
             Some(
                 Voice::Asking { .. }
                 | Voice::Quiet { .. }
-                | Voice::Sent { .. }
+                | Voice::Sent { under: Under::Lost | Under::Edge, .. }
                 | Voice::Joined { .. }
                 | Voice::Verifying(_),
             )
@@ -285,23 +301,20 @@ impl Control {
         let Some(voice) = self.voices.get(&lift).cloned() else { return };
         self.note_verdict(&lift, &outcome.command, outcome.verdict.clone(), now);
         self.note_told(&outcome.command, &outcome.verdict);
-        let (doubt, lease) = match voice {
-            Voice::Sent { lease, command, accepted_before, since } => {
-                (Doubt { command, since, accepted_before, joined: false }, lease)
+        let (doubt, under) = match voice {
+            Voice::Sent { under, command, accepted_before, since } => {
+                (Doubt { command, since, accepted_before, joined: false }, under)
             }
             Voice::Joined { command, since, accepted_before } => {
-                (Doubt { command, since, accepted_before, joined: true }, None)
+                (Doubt { command, since, accepted_before, joined: true }, Under::Edge)
             }
-            Voice::Verifying(doubt) => (doubt, None),
+            Voice::Verifying(doubt) => (doubt, Under::Edge),
             Voice::Quiet { .. } | Voice::Asking { .. } | Voice::Deciding { .. } | Voice::Calling(_) => return,
         };
         if doubt.command != outcome.command {
             return;
         }
-        match lease {
-            Some(lease) => self.release(&lease, Some(settled(&outcome.command, &outcome.verdict))),
-            None => self.settle_call(&lift, &outcome.command, &outcome.verdict),
-        }
+        self.conclude(&lift, &under, &outcome.command, &outcome.verdict);
         if doubt.joined {
             self.spare_if_ran(&lift, &outcome.command, &outcome.verdict);
         }
@@ -315,12 +328,6 @@ impl Control {
             Verdict::Refused { .. } | Verdict::Expired | Verdict::NotSent => AFTER_REFUSAL,
         };
         self.fall_quiet(&lift, now, pause);
-    }
-
-    fn release_if_any(&mut self, lease: Option<&HeldLease>, settled: &SettledCall) {
-        if let Some(lease) = lease {
-            self.release(lease, Some(settled.clone()));
-        }
     }
 
     pub(super) fn release(&mut self, lease: &HeldLease, settled: Option<SettledCall>) {

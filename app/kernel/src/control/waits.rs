@@ -13,6 +13,7 @@ use crate::wire::ledger::SessionPhase;
 use crate::wire::view::{Hearing, LeaseView, LiftWait, SettlingView};
 
 use super::book::SessionBook;
+use super::hold::Under;
 use super::rides::is_at_work;
 use super::voice::{LEASE_ANSWER_MAX, Voice};
 use super::{Control, Lock};
@@ -84,9 +85,13 @@ impl Control {
             Voice::Deciding { .. } => Some(LiftWait::Read),
             Voice::Calling(_) => Some(LiftWait::Record),
             Voice::Joined { command, .. } => Some(LiftWait::Joined { command: command.clone() }),
-            Voice::Sent { lease: None, command, .. } => Some(LiftWait::Edge { command: command.clone() }),
-            Voice::Sent { lease: Some(_), command, .. } => {
-                Some(LiftWait::Outcome { command: command.clone() })
+            Voice::Sent { under, command, .. } => {
+                let command = command.clone();
+                Some(match under {
+                    Under::Lease(_) => LiftWait::Outcome { command },
+                    Under::Lost => LiftWait::LeaseLost { command: Some(command) },
+                    Under::Edge => LiftWait::Edge { command },
+                })
             }
             Voice::Verifying(doubt) => Some(LiftWait::Verifying { command: doubt.command.clone() }),
         }
@@ -103,7 +108,8 @@ impl Control {
             LeaseRefusal::StoreDown => Some(LiftWait::StoreAway),
             LeaseRefusal::StoreChanged { .. } => Some(LiftWait::StoreChanged),
             LeaseRefusal::NotReplicated => Some(LiftWait::NotReplicated),
-            LeaseRefusal::Unknown | LeaseRefusal::Lost | LeaseRefusal::HeldTooLong => None,
+            LeaseRefusal::Lost | LeaseRefusal::HeldTooLong => Some(LiftWait::LeaseLost { command: None }),
+            LeaseRefusal::Unknown => None,
         }
     }
 
@@ -162,22 +168,23 @@ impl Control {
 
     /// Who may talk to a lift now, as far as this node can know.
     pub(super) fn lease_view(&self, lift: &LiftId, now: Now) -> Option<LeaseView> {
-        let (lease, since) = match self.voices.get(lift)? {
-            Voice::Deciding { lease, since } | Voice::Sent { lease: Some(lease), since, .. } => {
-                (lease, since)
+        let (hold, since) = match self.voices.get(lift)? {
+            Voice::Deciding { hold, since } | Voice::Sent { under: Under::Lease(hold), since, .. } => {
+                (hold, since)
             }
-            Voice::Calling(calling) => (&calling.lease, &calling.since),
+            Voice::Calling(calling) => (&calling.hold, &calling.since),
             Voice::Quiet { .. }
             | Voice::Asking { .. }
             | Voice::Joined { .. }
-            | Voice::Sent { lease: None, .. }
+            | Voice::Sent { under: Under::Lost | Under::Edge, .. }
             | Voice::Verifying(_) => return self.lease_of_another(lift, now),
         };
         Some(LeaseView {
             holder: self.config.node.clone(),
-            token: lease.token(),
+            token: hold.lease.token(),
             since: wall_of(*since, now),
-            ends_at: Some(wall_of(lease.ends_at(), now)),
+            ends_at: Some(wall_of(hold.lease.ends_at(), now)),
+            renewed_at: hold.renewed_at.map(|it| wall_of(it, now)),
         })
     }
 
@@ -187,7 +194,13 @@ impl Control {
         let (at, view) = self.spoken.get(lift)?.iter().find(|(_, it)| it.joined.is_none())?;
         let open = view.verdict.is_none() && now.mono.since(*at) < LIFT_ACK_DEADLINE;
         let token = view.token.filter(|_| heard && open && view.issuer != self.config.node)?;
-        Some(LeaseView { holder: view.issuer.clone(), token, since: view.at, ends_at: None })
+        Some(LeaseView {
+            holder: view.issuer.clone(),
+            token,
+            since: view.at,
+            ends_at: None,
+            renewed_at: None,
+        })
     }
 }
 

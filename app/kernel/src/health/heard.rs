@@ -26,6 +26,8 @@ pub(super) struct Ear {
     sent: Option<Sent>,
     /// Commands that were not sent, as told last.
     saved: u64,
+    /// Leases that were lost, as told last.
+    lost: u64,
     /// Of any node, the oldest first.
     said: VecDeque<Said>,
     /// Whether the car travelled at the last read.
@@ -85,6 +87,8 @@ impl<Z: TimeZone> Health<Z> {
             // The node's own beat: each second, whatever else is silent.
             Event::StoreProbed { .. } => self.doubt_overdue(now),
             Event::Overheard(_)
+            | Event::LeaseRenewed(_)
+            | Event::RenewalRefused { .. }
             | Event::CallAnswered { .. }
             | Event::OrderRequested { .. }
             | Event::WithdrawRequested { .. }
@@ -121,6 +125,7 @@ impl<Z: TimeZone> Health<Z> {
             | Effect::Superseded
             | Effect::Answer { .. }
             | Effect::AnswerWithdrawal { .. }
+            | Effect::RenewLease(_)
             | Effect::ReleaseLease { .. }
             | Effect::OpenCall(_)
             | Effect::SettleCall { .. }
@@ -138,6 +143,16 @@ impl<Z: TimeZone> Health<Z> {
         if more > 0 {
             self.count(lift, now.wall, |it| it.heard.commands.saved += more);
         }
+    }
+
+    /// The node's machine counts the leases that it lost, since its start. Gives how many are new.
+    pub fn lost(&mut self, lift: &LiftId, total: u64, now: Now) -> u64 {
+        let Some(tally) = self.lifts.get_mut(lift) else { return 0 };
+        let more = total.saturating_sub(std::mem::replace(&mut tally.ear.lost, total));
+        if more > 0 {
+            self.count(lift, now.wall, |it| it.heard.leases.lost += more);
+        }
+        more
     }
 
     fn asked(&mut self, lift: &LiftId, nonce: LeaseNonce, now: Now) {

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::calls::{CallAnswer, CallRequest, CallTable, SettledCall};
-use super::{FencingToken, LeaseNonce, LeaseRefusal, StoreLife};
+use super::line::Line;
+use super::{FencingToken, LeaseNonce, LeasePriority, LeaseRefusal, StoreLife};
 use crate::ids::{LiftId, NodeId};
 use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::{Millis, Mono};
@@ -54,6 +55,8 @@ pub struct LeaseRequest {
     pub floor: u64,
     /// The store's, as the ledger has it. The floor is above all that any earlier life of it may have granted.
     pub life: StoreLife,
+    /// How much hangs on it.
+    pub priority: LeasePriority,
 }
 
 /// How a request stands.
@@ -119,8 +122,7 @@ pub struct LeaseTable {
 struct Slot {
     serial: u64,
     lease: Option<Lease>,
-    /// In the order of their tickets.
-    line: Vec<Want>,
+    line: Line,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -132,13 +134,6 @@ struct Lease {
     /// Since when; none until the holder has claimed what was handed over to it.
     since: Option<Mono>,
     ends_at: Mono,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Want {
-    request: LeaseRequest,
-    heard: Mono,
-    waits: bool,
 }
 
 impl Default for LeaseTiming {
@@ -193,7 +188,7 @@ impl LeaseTable {
     /// waited asks again.
     pub fn take_over(&mut self, life: StoreLife) {
         if self.safeguards.holds(Safeguard::StoreLife) {
-            self.slots.values_mut().for_each(|it| (it.lease, it.line) = (None, Vec::new()));
+            self.slots.values_mut().for_each(|it| (it.lease, it.line) = (None, Line::default()));
             self.woken.clear();
         }
         self.life = life;
@@ -231,7 +226,7 @@ impl LeaseTable {
             return Err(LeaseRefusal::HeldTooLong);
         }
         lease.claim(&timing, now);
-        slot.leave_line(holder);
+        slot.line.leave(holder);
         Ok(timing.ttl)
     }
 
@@ -275,7 +270,7 @@ impl LeaseTable {
         let is_its_own = |it: &Lease| it.holder == *holder && it.nonce == nonce && it.token == token;
         slot.lease.take_if(|it| anybody || is_its_own(it)).ok_or(LeaseRefusal::Lost)?;
         // Who gives back what it never claimed has had its turn.
-        slot.leave_line(holder);
+        slot.line.leave(holder);
         slot.hand_over(&timing, woken, now);
         Ok(())
     }
@@ -314,7 +309,7 @@ impl Slot {
                 lease.claim(timing, now);
             }
             let granted = LeaseAnswer::Granted { token: lease.token, left: lease.left(timing, now) };
-            self.leave_line(holder);
+            self.line.leave(holder);
             return granted;
         }
         let anew = |it: &Lease| it.holder == *holder && it.nonce < nonce;
@@ -328,12 +323,13 @@ impl Slot {
             self.lease = None;
         }
         let is_late = self.is_late(holder, nonce);
-        if !is_late && !self.enter_line(request, now) {
+        if !is_late && !self.line.enter(request, now) {
             self.hand_over(timing, woken, now);
             return LeaseAnswer::Refused { holder: self.holder(holder), position: place(self.line.len()) };
         }
-        if self.lease.is_none() && !is_late && self.first(timing, now) == self.place_of(holder) {
-            self.leave_line(holder);
+        if self.lease.is_none() && !is_late && self.line.is_first(holder, timing, now) {
+            self.line.serve(timing, now);
+            self.line.leave(holder);
             let token = self.grant(request, Some(now), timing, now);
             return LeaseAnswer::Granted { token, left: timing.ttl };
         }
@@ -344,24 +340,7 @@ impl Slot {
     /// A later request of the same node holds the lift, or waits.
     fn is_late(&self, holder: &NodeId, nonce: LeaseNonce) -> bool {
         let holds = self.lease.as_ref().is_some_and(|it| it.holder == *holder && it.nonce > nonce);
-        holds || self.line.iter().any(|it| it.request.holder == *holder && it.request.nonce > nonce)
-    }
-
-    /// Takes a ticket, or shows the one that it has. False when the line is full.
-    fn enter_line(&mut self, request: &LeaseRequest, now: Mono) -> bool {
-        let want = Want { request: request.clone(), heard: now, waits: true };
-        if let Some(before) = self.line.iter_mut().find(|it| it.request.holder == request.holder) {
-            *before = want;
-        } else if self.line.len() < WAITERS_MAX {
-            self.line.push(want);
-        } else {
-            return false;
-        }
-        true
-    }
-
-    fn leave_line(&mut self, holder: &NodeId) {
-        self.line.retain(|it| it.request.holder != *holder);
+        holds || self.line.waits_later(holder, nonce)
     }
 
     /// Who it waits for, and where in the line.
@@ -373,14 +352,13 @@ impl Slot {
         timing: &LeaseTiming,
         now: Mono,
     ) -> LeaseAnswer {
-        let before = self.line.iter().take_while(|it| it.request.holder != *holder);
-        let position = place(before.filter(|it| it.still_waits(timing, now)).count());
+        let position = place(self.line.n_before(holder, timing, now));
         let (keeper, left) = (self.holder(holder), self.lease.as_ref().map(|it| it.left(timing, now)));
         if is_late {
             return LeaseAnswer::Refused { holder: keeper, position };
         }
-        if let Some(want) = self.line.iter_mut().find(|it| it.request.holder == *holder) {
-            want.waits &= stays;
+        if !stays {
+            self.line.give_up(holder);
         }
         LeaseAnswer::Waits { holder: keeper, position, left: left.unwrap_or_default() }
     }
@@ -400,28 +378,16 @@ impl Slot {
             lease.since = lease.since.map(|it| it.min(now));
         }
         self.lease.take_if(|it| it.left(timing, now) == Millis(0));
-        self.line.retain(|it| now.since(it.heard) <= timing.ticket);
+        self.line.forget_what_ended(timing, now);
     }
 
-    /// The first who still waits.
-    fn first(&self, timing: &LeaseTiming, now: Mono) -> Option<usize> {
-        self.line.iter().position(|it| it.still_waits(timing, now))
-    }
-
-    fn place_of(&self, holder: &NodeId) -> Option<usize> {
-        self.line.iter().position(|it| it.request.holder == *holder)
-    }
-
-    /// Grants a free lift to the first who still waits, and wakes it. It keeps its ticket until it has claimed the
+    /// Grants a free lift to the next who still waits, and wakes it. It keeps its ticket until it has claimed the
     /// grant, and waits again if it does so too late.
     fn hand_over(&mut self, timing: &LeaseTiming, woken: &mut VecDeque<Woken>, now: Mono) {
         if self.lease.is_some() {
             return;
         }
-        let first = self.first(timing, now);
-        let Some(want) = first.and_then(|idx| self.line.get_mut(idx)) else { return };
-        want.waits = false;
-        let request = want.request.clone();
+        let Some(request) = self.line.serve(timing, now) else { return };
         let token = self.grant(&request, None, timing, now);
         let LeaseRequest { lift, holder, nonce, .. } = request;
         woken.push_back(Woken { lift, holder, nonce, token });
@@ -456,12 +422,6 @@ impl Lease {
     fn left(&self, timing: &LeaseTiming, now: Mono) -> Millis {
         let ends_at = if self.since.is_some() { self.ends_at } else { self.given + timing.claim };
         ends_at.since(now)
-    }
-}
-
-impl Want {
-    fn still_waits(&self, timing: &LeaseTiming, now: Mono) -> bool {
-        self.waits && now.since(self.heard) <= timing.alive()
     }
 }
 

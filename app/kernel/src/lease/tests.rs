@@ -1,6 +1,7 @@
 //! What a lease permits, and what the store grants.
 
 mod calls;
+mod line;
 mod table;
 
 use super::*;
@@ -32,6 +33,21 @@ fn a_grant_that_is_told_again_ends_when_the_first_one_does() {
     }
     let short = HeldLease::granted_for(fixture::lift("L1"), LeaseNonce(5), token, Mono(0), Millis(3301));
     assert!(short.permit(at(0)).is_err());
+}
+
+/// Asked for at 6000 ms.
+#[test]
+fn a_lease_is_due_for_renewal_five_seconds_after_it_was_asked_for() {
+    let token = FencingToken { epoch: 1, serial: 7 };
+    let granted = |asked_at, left| {
+        HeldLease::granted_for(fixture::lift("L1"), LeaseNonce(5), token, Mono(asked_at), Millis(left))
+    };
+    for (left, renew_at) in [(30_000, 11_000), (25_000, 6000), (20_000, 1000), (0, 0)] {
+        assert_eq!(granted(6000, left).renew_at(), Mono(renew_at), "{left}");
+    }
+    let (early, late) = (granted(6000, 30_000), granted(7000, 30_000));
+    let both = [early.renewed(&late), late.renewed(&early)];
+    assert_eq!(both.map(|it| it.ends_at()), [late.ends_at(); 2], "answers may overtake each other");
 }
 
 #[test]

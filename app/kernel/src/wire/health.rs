@@ -110,6 +110,8 @@ pub struct LeaseFigures {
     pub refused_store_down: u64,
     /// Refused for another reason.
     pub refused_otherwise: u64,
+    /// Lost with work in hand: it had ended, was broken, or was held for too long.
+    pub lost: u64,
     /// From asking to the grant, of those that were granted.
     pub wait: Waits,
 }
@@ -243,6 +245,7 @@ impl Default for LeaseFigures {
             refused_held: 0,
             refused_store_down: 0,
             refused_otherwise: 0,
+            lost: 0,
             wait: Waits::for_lease(),
         }
     }

@@ -2,7 +2,7 @@
 //! whatever was heard last.
 
 use kernel::ids::Generation;
-use kernel::lease::{HeldLease, LeaseAnswer, LeaseNonce, LeaseRequest, StoreLife};
+use kernel::lease::{HeldLease, LeaseAnswer, LeaseNonce, LeasePriority, LeaseRequest, StoreLife};
 use kernel::safeguard::Safeguard;
 use kernel::time::{Millis, Mono, Now};
 use kernel::timing::{LIFT_ACK_DEADLINE, LIFT_READ_AGE_MAX, PLC_SETTLE};
@@ -106,6 +106,7 @@ impl World {
             floor: self.heard.token.serial,
             // The ledger is no part of this: what it knows of the store's life, every node knows at once.
             life: StoreLife::default(),
+            priority: LeasePriority::default(),
         };
         let answer = self.store.ask(&request, true, self.now);
         while self.store.poll_woken().is_some() {}

@@ -43,10 +43,12 @@ fn held(screen: Screen, lease: &LeaseView) -> impl IntoView + use<> {
         Some(at) => screen.clock.seconds_until(at).map(|left| locale.ends_in(&locale.span(left))),
         None => Some(locale.end_unknown(&name)),
     };
-    let times = [since, end].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let renewed = lease.renewed_at.map(|at| screen.clock.span_since(at, locale));
+    let renewed = renewed.filter(|it| !it.is_empty()).map(|it| locale.renewed_before(&it));
+    let times = [since, renewed, end].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     view! {
         <p class="holder">{issuer_mark(screen, &lease.holder)} <strong>{name}</strong> {token}</p>
         <p>{times}</p>
-        <p class="quiet">{locale.not_renewed()}</p>
+        <p class="quiet">{locale.renewal()}</p>
     }
 }

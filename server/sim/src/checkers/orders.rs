@@ -11,7 +11,7 @@ use crate::loads::LoadBook;
 use crate::plant::SimPlant;
 
 /// More than so often nobody is overtaken.
-const OVERTAKEN_MAX: u32 = 3;
+pub(super) const OVERTAKEN_MAX: u32 = 3;
 
 /// A ride in line.
 #[derive(Clone, Debug)]

@@ -64,6 +64,36 @@ fn who_is_overtaken_four_times_is_found() {
     assert_eq!(found(&checkers), [Checker::NobodyOvertaken]);
 }
 
+/// B is served by its fourth request while A, which came first, waits: by its word of the same moment, or of long ago.
+#[test]
+fn a_node_that_is_overtaken_four_times_is_found() {
+    let request = |node: &str, nonce| LeaseRequest {
+        lift: fixture::lift("L1"),
+        holder: NodeId::try_new(node).expect("a name"),
+        nonce: LeaseNonce(nonce),
+        epoch: 1,
+        floor: 0,
+        life: kernel::lease::StoreLife::default(),
+        priority: kernel::lease::LeasePriority::default(),
+    };
+    let token = |serial| FencingToken { epoch: 1, serial };
+    for (lives, told_again, turns) in [(true, false, 4), (true, true, 4), (false, false, 9)] {
+        let mut checkers = Checkers::new(&fixture::plant());
+        let a = request("A", 1);
+        checkers.waits(&a.lift, &a.holder, Mono(0));
+        for n in 1..=turns {
+            let (at, heard) = (Mono(n * 1000), if lives { n * 1000 } else { 0 });
+            assert_eq!(found(&checkers), [], "{n}");
+            checkers.waits(&a.lift, &a.holder, Mono(heard));
+            for _ in 0..=u64::from(told_again) {
+                checkers.granted(at, &request("B", n), token(0), token(n));
+            }
+        }
+        let expected = if lives { vec![Checker::NobodyOvertaken] } else { Vec::new() };
+        assert_eq!(found(&checkers), expected, "A lives {lives}, told again {told_again}");
+    }
+}
+
 fn placed(n: u64, key: &str) -> Record {
     Record::OrderPlaced {
         order: kernel::wire::rest::TransportOrder {
@@ -360,6 +390,7 @@ fn a_grant_below_what_the_asker_had_heard_is_found() {
         epoch: 1,
         floor: 0,
         life: kernel::lease::StoreLife::default(),
+        priority: kernel::lease::LeasePriority::default(),
     };
     let rows = [
         ("nothing was heard", ask("A", 2), 0, 1, false),

@@ -64,6 +64,7 @@ impl World {
             Parcel::Release { lift, holder, nonce, token, settled } => {
                 self.given_back(&lift, (holder, nonce, token), settled.as_ref());
             }
+            Parcel::Renew { asker, holder, lease, asked_at } => self.renew(asker, &holder, &lease, asked_at),
             Parcel::OpenCall { asker, holder, request } => self.open_record(asker, &holder, request),
             Parcel::SettleCall { lift, settled } => self.store.settle_call(&lift, &settled, self.now),
             Parcel::StoreLine => self.serve_store(),
@@ -117,6 +118,7 @@ impl World {
             | Parcel::News { .. }
             | Parcel::Attend { .. }
             | Parcel::ToStore(_)
+            | Parcel::Renew { .. }
             | Parcel::Release { .. }
             | Parcel::OpenCall { .. }
             | Parcel::SettleCall { .. }

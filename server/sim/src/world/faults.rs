@@ -48,8 +48,14 @@ impl World {
                 StoreFault::Partitioned { node, for_ms } => {
                     self.store.cut.insert(node.clone(), now + *for_ms);
                 }
-                StoreFault::Emptied => self.store.empty(),
-                StoreFault::OldCopyPromoted => self.store.promote_old_copy(),
+                StoreFault::Emptied => {
+                    self.checkers.line_is_lost();
+                    self.store.empty();
+                }
+                StoreFault::OldCopyPromoted => {
+                    self.checkers.line_is_lost();
+                    self.store.promote_old_copy();
+                }
             },
             FaultKind::LedgerAway { for_ms } => {
                 self.ledger_away = self.ledger_away.max(Some(now + *for_ms));
@@ -122,7 +128,10 @@ impl World {
                     gateway.clock.step(by_ms);
                 }
             }
-            Machine::Store => self.store.step_clock(by_ms),
+            Machine::Store => {
+                self.checkers.line_is_lost();
+                self.store.step_clock(by_ms);
+            }
             Machine::Broker => self.broker_step_ms = self.broker_step_ms.saturating_add(by_ms),
         }
     }

@@ -84,6 +84,7 @@ pub(super) fn leaves_node(effect: &control::Effect) -> bool {
         | E::SendVehicle { .. }
         | E::SendLift { .. }
         | E::AcquireLease { .. }
+        | E::RenewLease(_)
         | E::ReleaseLease { .. }
         | E::OpenCall(_)
         | E::SettleCall { .. }

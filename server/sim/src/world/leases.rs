@@ -5,7 +5,7 @@ use kernel::ids::{LiftId, NodeId};
 use kernel::lease::{
     CallAnswer, CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseRequest, SettledCall,
 };
-use kernel::time::Millis;
+use kernel::time::{Millis, Mono};
 
 use super::World;
 use super::perform::STORE_LEG;
@@ -32,6 +32,43 @@ impl World {
             let refused = Event::LeaseRefused { nonce, lift, reason: LeaseRefusal::StoreDown };
             self.send_to_node(idx, life, STORE_TIMEOUT, refused);
         }
+    }
+
+    pub(super) fn ask_for_renewal(&mut self, idx: usize, lease: HeldLease) {
+        let Some(node) = self.nodes.get(idx) else { return };
+        let (life, holder, asked_at) = (node.life, node.id.clone(), node.clock.mono(self.now));
+        if self.store.reaches(&holder, self.now) {
+            let parcel = Parcel::Renew { asker: (idx, life), holder, lease, asked_at };
+            self.carry_on(Road::Store, STORE_LEG, parcel);
+        } else {
+            self.note(|| format!("{holder} does not reach the lease store"));
+            let (lift, nonce) = (lease.lift().clone(), lease.nonce());
+            let refused = Event::RenewalRefused { lift, nonce, reason: LeaseRefusal::StoreDown };
+            self.send_to_node(idx, life, STORE_TIMEOUT, refused);
+        }
+    }
+
+    /// A renewal has come to the store; the answer goes back.
+    pub(super) fn renew(
+        &mut self,
+        (node, life): (usize, u32),
+        holder: &NodeId,
+        lease: &HeldLease,
+        asked_at: Mono,
+    ) {
+        let (lift, nonce, token) = (lease.lift().clone(), lease.nonce(), lease.token());
+        let renewed = self.store.renew(&lift, (holder, nonce), token, self.now);
+        self.note(|| match &renewed {
+            Ok(_) => format!("{holder} renews {lift} {token:?}"),
+            Err(reason) => format!("{holder} does not renew {lift}: {reason:?}"),
+        });
+        let event = match renewed {
+            Ok(left) => Event::LeaseRenewed(HeldLease::granted_for(lift, nonce, token, asked_at, left)),
+            Err(reason) => Event::RenewalRefused { lift, nonce, reason },
+        };
+        self.carry_on(Road::Store, STORE_LEG, Parcel::ToNode { node, life, event: Box::new(event) });
+        // It may have freed what had ended.
+        self.serve_store();
     }
 
     pub(super) fn give_back(
@@ -110,7 +147,11 @@ impl World {
             Some((life, waiter)) if *life == it.life => *waiter,
             Some(_) | None => Waiter::Gone,
         };
-        for (request, answer) in self.store.serve(now, waiter) {
+        let answers = self.store.serve(now, waiter);
+        for (waiting, heard) in self.store.heard() {
+            self.checkers.waits(&waiting.lift, &waiting.holder, heard);
+        }
+        for (request, answer) in answers {
             self.answer_lease(request, answer);
         }
         if let Some(due) = self.store.next_due()

@@ -57,10 +57,12 @@ impl World {
                 }
             }
             Effect::AnswerWithdrawal { request, answer } => self.withdrawal_answered(request, &answer),
-            Effect::AcquireLease { lift, nonce, epoch, floor, life: store } => {
+            Effect::AcquireLease { lift, nonce, epoch, floor, life: store, priority } => {
                 let holder = node.id.clone();
-                self.ask_store(idx, LeaseRequest { lift, holder, nonce, epoch, floor, life: store });
+                let lease = LeaseRequest { lift, holder, nonce, epoch, floor, life: store, priority };
+                self.ask_store(idx, lease);
             }
+            Effect::RenewLease(lease) => self.ask_for_renewal(idx, lease),
             Effect::OpenCall(request) => self.ask_for_record(idx, request),
             Effect::SettleCall { lift, settled } => self.settle_record(idx, lift, settled),
             Effect::ReleaseLease { lift, nonce, token, settled } => {
@@ -406,6 +408,7 @@ impl World {
                 | Effect::Superseded
                 | Effect::Answer { .. }
                 | Effect::AcquireLease { .. }
+                | Effect::RenewLease(_)
                 | Effect::ReleaseLease { .. }
                 | Effect::OpenCall(_)
                 | Effect::SettleCall { .. }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernel::control::{BatchId, Event};
 use kernel::gateway::{CommandBlock, WriteResult};
 use kernel::ids::{LiftId, NodeId, VehicleId};
-use kernel::lease::{CallRequest, FencingToken, LeaseNonce, SettledCall};
+use kernel::lease::{CallRequest, FencingToken, HeldLease, LeaseNonce, SettledCall};
 use kernel::ledger::Guard;
 use kernel::lift::LiftStatus;
 use kernel::time::Mono;
@@ -85,6 +85,14 @@ pub(super) enum Parcel {
         hears_broker: bool,
     },
     ToStore(Request),
+    Renew {
+        /// Which node, in which life.
+        asker: (usize, u32),
+        holder: NodeId,
+        lease: HeldLease,
+        /// By the asker's own clock, before the request left.
+        asked_at: Mono,
+    },
     Release {
         lift: LiftId,
         holder: NodeId,

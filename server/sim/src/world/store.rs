@@ -69,6 +69,8 @@ struct Waiting {
     request: Request,
     came: Mono,
     looks_at: Mono,
+    /// When it looked last, in vain.
+    looked: Option<Mono>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -123,7 +125,7 @@ impl LeaseStore {
     pub(super) fn acquire(&mut self, request: Request, now: Mono) {
         if !self.waiting.iter().any(|it| it.request.node == request.node && it.request.lease == request.lease)
         {
-            self.waiting.push(Waiting { request, came: now, looks_at: now });
+            self.waiting.push(Waiting { request, came: now, looks_at: now, looked: None });
         }
     }
 
@@ -143,6 +145,17 @@ impl LeaseStore {
         let freed = self.table.release(lift, asked, token, self.own_time(now));
         self.wake(now);
         freed
+    }
+
+    /// Lets a lease live on; gives what is left of it.
+    pub(super) fn renew(
+        &mut self,
+        lift: &LiftId,
+        asked: (&NodeId, LeaseNonce),
+        token: FencingToken,
+        now: Mono,
+    ) -> Result<Millis, LeaseRefusal> {
+        self.table.renew(lift, asked, token, self.own_time(now))
     }
 
     /// Who holds a lift.
@@ -184,7 +197,7 @@ impl LeaseStore {
                         answers.push((waiting.request, answer));
                     }
                     Err(looks_at) => {
-                        waiting.looks_at = looks_at;
+                        (waiting.looks_at, waiting.looked) = (looks_at, Some(now));
                         self.waiting.insert(idx, waiting);
                     }
                 },
@@ -192,6 +205,11 @@ impl LeaseStore {
             self.wake(now);
         }
         answers
+    }
+
+    /// Those in the line, and when they were heard last.
+    pub(super) fn heard(&self) -> impl Iterator<Item = (&LeaseRequest, Mono)> {
+        self.waiting.iter().filter_map(|it| Some((&it.request.lease, it.looked?)))
     }
 
     /// How requests went so far.
@@ -261,6 +279,7 @@ impl LeaseStore {
 
 #[cfg(test)]
 mod tests {
+    use kernel::lease::LeasePriority;
     use kernel::timing::{LEASE_HOLD_MAX, LEASE_WAIT};
 
     use super::*;
@@ -275,6 +294,7 @@ mod tests {
             epoch: 1,
             floor: 0,
             life: StoreLife::default(),
+            priority: LeasePriority::default(),
         };
         Request { node: 0, life: 1, lease, asked_at: Mono(0), heard: FencingToken::default() }
     }

@@ -5,6 +5,7 @@
 mod accidents;
 mod boundaries;
 mod cut_off;
+mod held;
 mod ledger_road;
 mod seeds;
 mod standstill;

@@ -1,8 +1,9 @@
 -- Asks for the lift; asked again, tells how it stands; claims what was handed over.
 local EPOCH, FLOOR, CHANNEL, WAITERS_MAX, STAYS =
     ARGV[8], ARGV[9], ARGV[10], tonumber(ARGV[11]), ARGV[12] == '1'
-local NAMED = ARGV[13]
-local mine = { nonce = NONCE, epoch = EPOCH, floor = FLOOR, channel = CHANNEL, heard = now, waits = true }
+local NAMED, PRIORITY = ARGV[13], tonumber(ARGV[14])
+local mine = { nonce = NONCE, epoch = EPOCH, floor = FLOOR, channel = CHANNEL, priority = PRIORITY, overtaken = 0,
+    heard = now, waits = true }
 
 local function granted(epoch, serial)
     return { 'granted', epoch, serial, redis.call('PTTL', LEASE) }
@@ -61,13 +62,21 @@ if not want and not is_late then
         end
         return { 'refused', lease and lease.holder or HOLDER, n_waiting + 1, 0 }
     end
-    redis.call('ZADD', LINE, redis.call('INCR', TICKETS), HOLDER)
+    mine.ticket = redis.call('INCR', TICKETS)
+    take_turn(HOLDER, mine)
 end
 if not is_late then
+    if want then
+        mine.ticket, mine.overtaken = want.ticket, want.overtaken
+        if rank_of(mine) ~= rank_of(want) then
+            take_turn(HOLDER, mine)
+        end
+    end
     keep_want(HOLDER, mine)
 end
 if not lease then
     if first() == HOLDER and not is_late then
+        overtake(HOLDER, mine)
         return grant_now()
     end
     hand_over()

@@ -1,4 +1,4 @@
--- What every script knows. One lift, six keys: the lease; its line, by ticket; what each in the line wants; the last
+-- What every script knows. One lift, six keys: the lease; its line, by turn; what each in the line wants; the last
 -- serial; the last ticket; by which life the store goes. Numbers that must be exact stay text: Lua's own are not, above 2^53.
 local LEASE, LINE, WANTS, SERIAL, TICKETS, LIFE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local HOLDER, NONCE = ARGV[1], ARGV[2]
@@ -64,6 +64,10 @@ local function want_of(holder)
         leave_line(holder)
         return nil
     end
+    if want and not want.ticket then
+        -- A node of an earlier version wrote it, to which the line is by tickets alone.
+        want.ticket, want.priority, want.overtaken = (redis.call('ZSCORE', LINE, holder) or 0) % 2 ^ 44, 3, 0
+    end
     return want
 end
 
@@ -75,12 +79,39 @@ local function still_waits(want)
     return want and want.waits and now - want.heard <= ALIVE
 end
 
--- The first who still waits.
+-- The turn of who waits: the higher rank first, then by tickets. The rank is the priority with the age, which is counted
+-- in the times that a later ticket was served first: after three of them it is the highest, and nobody overtakes it.
+local function rank_of(want)
+    return math.min(want.priority + want.overtaken, 3)
+end
+
+local function take_turn(holder, want)
+    redis.call('ZADD', LINE, (3 - rank_of(want)) * 2 ^ 44 + want.ticket, holder)
+end
+
+-- The next who still waits.
 local function first()
     for _, holder in ipairs(redis.call('ZRANGE', LINE, 0, -1)) do
         local want = want_of(holder)
         if still_waits(want) then
             return holder, want
+        end
+    end
+end
+
+-- Who is served overtakes those that wait by earlier tickets: they stand behind it, since they rank lower. As a rule all
+-- rank the same, and then the last in the line says so.
+local function overtake(holder, want)
+    local last = redis.call('ZRANGE', LINE, -1, -1, 'WITHSCORES')
+    if not last[2] or 3 - math.floor(last[2] / 2 ^ 44) >= rank_of(want) then
+        return
+    end
+    for _, other in ipairs(redis.call('ZRANGE', LINE, 0, -1)) do
+        local it = other ~= holder and want_of(other)
+        if it and still_waits(it) and it.ticket < want.ticket then
+            it.overtaken = it.overtaken + 1
+            keep_want(other, it)
+            take_turn(other, it)
         end
     end
 end
@@ -97,13 +128,14 @@ local function grant(holder, want, since)
     return serial
 end
 
--- Grants a free lift to the first who still waits, and wakes it; the grant travels with the wake-up. It has a short
+-- Grants a free lift to the next who still waits, and wakes it; the grant travels with the wake-up. It has a short
 -- while to claim it; if it has died, the next one's poll finds the lift free again. It keeps its ticket until then.
 local function hand_over()
     local holder, want = first()
     if holder then
         want.waits = false
         keep_want(holder, want)
+        overtake(holder, want)
         local serial = grant(holder, want, 0)
         redis.call('PUBLISH', want.channel,
             want.epoch .. ' ' .. serial .. ' ' .. LEASE .. ' ' .. holder .. ' ' .. want.nonce)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use kernel::ids::{LiftId, NodeId};
-use kernel::lease::{LeaseNonce, LeaseRefusal, LeaseRequest, LeaseTiming, StoreLife};
+use kernel::lease::{LeaseNonce, LeasePriority, LeaseRefusal, LeaseRequest, LeaseTiming, StoreLife};
 use kernel::time::Millis;
 use redis::aio::MultiplexedConnection;
 use tokio_util::sync::CancellationToken;
@@ -210,7 +210,7 @@ fn jain(counts: &[usize]) -> f64 {
 
 fn request(lift: &LiftId, holder: &NodeId, nonce: LeaseNonce, life: &StoreLife) -> LeaseRequest {
     let (lift, holder, life) = (lift.clone(), holder.clone(), life.clone());
-    LeaseRequest { lift, holder, nonce, epoch: EPOCH, floor: 0, life }
+    LeaseRequest { lift, holder, nonce, epoch: EPOCH, floor: 0, life, priority: LeasePriority::default() }
 }
 
 /// By which life the store goes: whoever names none is told.

@@ -2,7 +2,9 @@
 
 use kernel::control::Event;
 use kernel::ids::LiftId;
-use kernel::lease::{CallRequest, FencingToken, LeaseNonce, LeaseRefusal, LeaseRequest, SettledCall};
+use kernel::lease::{
+    CallRequest, FencingToken, HeldLease, LeaseNonce, LeaseRefusal, LeaseRequest, SettledCall,
+};
 
 use super::Running;
 use crate::lease::LeaseStore;
@@ -16,6 +18,25 @@ impl Running {
             let event = match answer.await {
                 Ok(lease) => Event::LeaseGranted { nonce, lease },
                 Err(reason) => Event::LeaseRefused { nonce, lift, reason },
+            };
+            // The loop has ended: the lease ends by itself.
+            let _ = events.send(event).await;
+        });
+    }
+
+    pub(super) fn renew_lease(&self, lease: HeldLease) {
+        let (lift, nonce) = (lease.lift().clone(), lease.nonce());
+        let asked = (lease, self.node.clone());
+        let answer =
+            self.ask_store(asked, |leases, (lease, node)| async move { leases.renew(&lease, &node).await });
+        let events = self.events.clone();
+        self.tasks.spawn(async move {
+            let event = match answer.await {
+                Ok(lease) => Event::LeaseRenewed(lease),
+                Err(reason) => {
+                    tracing::debug!(%lift, "a lease was not renewed: {reason}");
+                    Event::RenewalRefused { lift, nonce, reason }
+                }
             };
             // The loop has ended: the lease ends by itself.
             let _ = events.send(event).await;

@@ -1,5 +1,6 @@
 //! What every lease store promises. Requests of one test leave in the order in which they stand there.
 
+use kernel::lease::LeasePriority::{Aboard, Ahead, Landing, OpenDoor};
 use kernel::time::{Mono, Now};
 
 use super::*;
@@ -26,15 +27,23 @@ fn polled() -> Timing {
     Timing { poll: Millis::seconds(5), claim: Millis(400), ..calm() }
 }
 
+/// As it ships, but that nobody is refused however slow the machine.
+fn claimed() -> Timing {
+    Timing { wait: Millis::seconds(60), hold_max: Millis::seconds(300), ..Timing::default() }
+}
+
 contract! {
     one_holds_and_the_other_is_told_who_and_its_place: super::short_wait();
     waiters_are_served_in_order_at_each_release: super::calm();
+    the_higher_priority_is_served_first: super::calm();
+    who_is_overtaken_comes_before_a_fresh_higher_one: super::calm();
     the_same_request_gets_the_same_grant: super::short_wait();
     nobody_frees_the_lease_of_another: super::short_wait();
     a_lease_ends_by_itself: super::short_life();
     a_renewed_lease_lives_on: super::short_wait();
     a_lease_is_not_renewed_beyond_the_longest_hold_and_then_broken: super::short_hold();
     a_dead_waiter_does_not_keep_the_lift: super::polled();
+    a_dead_waiter_of_a_higher_priority_costs_600_ms: super::claimed();
     a_place_in_the_line_outlives_a_refusal: super::short_wait();
     a_ticket_that_ended_is_no_place: super::short_ticket();
     a_serial_is_above_the_floor_whatever_is_forgotten: super::calm();
@@ -62,6 +71,26 @@ async fn waiters_are_served_in_order_at_each_release(bench: &Bench) {
         assert!(token > last, "{who}: {token:?} after {last:?}");
         last = token;
     }
+}
+
+/// Plays a line: who asks in this order, and who is served in which.
+async fn in_turn(bench: &Bench, asking: &[(&'static str, LeasePriority)], served: &[&str]) {
+    let first = bench.acquire("A", 1).await.unwrap();
+    let asking: Vec<_> = asking.iter().map(|(who, priority)| (*who, 1, *priority)).collect();
+    let order = bench.served_by_priority(("A", &first), &asking).await;
+    assert_eq!(order.iter().map(|it| it.0).collect::<Vec<_>>(), served);
+    let tokens: Vec<_> = order.iter().map(|it| it.1).collect();
+    assert!(tokens.is_sorted() && tokens[0] > first.token(), "{tokens:?}");
+}
+
+async fn the_higher_priority_is_served_first(bench: &Bench) {
+    let asking = [("B", Ahead), ("C", OpenDoor), ("D", Aboard), ("E", OpenDoor)];
+    in_turn(bench, &asking, &["D", "C", "B", "E"]).await;
+}
+
+async fn who_is_overtaken_comes_before_a_fresh_higher_one(bench: &Bench) {
+    let asking = [("B", Ahead), ("C", Aboard), ("D", Aboard), ("E", Aboard), ("F", Aboard), ("G", Landing)];
+    in_turn(bench, &asking, &["C", "D", "E", "B", "F", "G"]).await;
 }
 
 async fn the_same_request_gets_the_same_grant(bench: &Bench) {
@@ -144,6 +173,24 @@ async fn a_dead_waiter_does_not_keep_the_lift(bench: &Bench) {
     let (next, released) = tokio::join!(bench.acquire("C", 1), bench.release("A", &lease));
     released.unwrap();
     assert!(next.unwrap().token().serial > lease.token().serial + 1, "B was granted first, and passed over");
+}
+
+async fn a_dead_waiter_of_a_higher_priority_costs_600_ms(bench: &Bench) {
+    let lease = bench.acquire("A", 1).await.unwrap();
+    let request = LeaseRequest { priority: Aboard, ..bench.request("B", 1, 0) };
+    tokio::select! {
+        biased;
+        told = ask(&bench.store, request) => panic!("B waits, and dies: {told:?}"),
+        () = bench.line_forms() => {}
+    }
+    let began = server::clock::mono();
+    let (next, released) = tokio::join!(bench.acquire("C", 1), bench.release("A", &lease));
+    released.unwrap();
+    let (next, took) = (next.unwrap(), server::clock::mono().since(began));
+    let passed_over = next.token().serial > lease.token().serial + 1;
+    // A slow machine may let B end before the release.
+    assert!(passed_over || !bench.masters.is_empty());
+    assert!(took <= Millis(600) || !bench.masters.is_empty(), "{took}");
 }
 
 async fn a_place_in_the_line_outlives_a_refusal(bench: &Bench) {

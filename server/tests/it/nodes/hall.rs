@@ -36,6 +36,8 @@ pub(super) struct Hall {
     postgres: Arc<Postgres>,
     database: String,
     nodes: Vec<Node>,
+    /// What each node is told besides.
+    more: &'static [&'static str],
     plant_port: u16,
     gateway: Option<Process>,
     plant: Option<Process>,
@@ -129,6 +131,19 @@ impl Hall {
 
     /// With this lease store, too.
     pub(super) async fn start_with(per_floor: usize, postgres: Arc<Postgres>, leases: RedisServer) -> Self {
+        Self::start_as(per_floor, (postgres, leases), &[]).await
+    }
+
+    /// With nodes that are told more than where everything is.
+    pub(super) async fn start_told(per_floor: usize, more: &'static [&'static str]) -> Self {
+        Self::start_as(per_floor, (Postgres::shared().await, RedisServer::start().await), more).await
+    }
+
+    async fn start_as(
+        per_floor: usize,
+        (postgres, leases): (Arc<Postgres>, RedisServer),
+        more: &'static [&'static str],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (broker, plc) = (Mosquitto::start().await, free_address());
         let roads = Roads::start(broker.address, leases.address, plc).await;
@@ -148,6 +163,7 @@ impl Hall {
             postgres,
             database,
             nodes,
+            more,
             plant_port,
             gateway: None,
             plant: None,
@@ -201,6 +217,7 @@ impl Hall {
         let leases = format!("redis://{}", self.roads.address(Road::Leases(idx)));
         let arguments =
             ["--node", name.as_str(), "--listen", &listen, "--ledger", &ledger, "--leases", &leases];
+        let arguments = [&arguments, self.more].concat();
         let knows = ("site", self.roads.address(Road::Broker(idx)));
         let process = self.spawn("control", &format!("control-{name}"), knows, &arguments);
         self.nodes[idx].process = Some(process);

@@ -1,6 +1,6 @@
 //! A node that sleeps while it holds a lift's lease, and wakes up when the lift has another voice.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kernel::wire::ledger::Record;
 
@@ -12,7 +12,23 @@ use crate::processes::{RIDE_BOUND, START_BOUND, state_of};
 /// mind to say reaches no PLC, the load is moved once, and the node takes part again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_sleeps_on_a_lease_has_lost_the_lift_when_it_wakes() {
-    let hall = Hall::start(2).await;
+    let broken = sleeps_on_a_lease(Hall::start(2).await).await;
+    println!("broken after {broken:.1?}");
+}
+
+/// With a longest hold beyond the life of a lease nobody breaks it, and it ends by itself.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it takes as long as a lease lives: make drills"]
+async fn drill_a_node_that_sleeps_on_a_lease_until_it_ends() {
+    let hall = Hall::start_told(2, &["--lease-hold-max", "60"]).await;
+    let ended = sleeps_on_a_lease(hall).await;
+    println!("ended after {ended:.1?}");
+    // It slept from within its first second on.
+    assert!(ended > Duration::from_secs(29), "{ended:?}");
+}
+
+/// After how long the other has the lease.
+async fn sleeps_on_a_lease(hall: Hall) -> Duration {
     let placed = hall.place(0, "one", "P1-1", "D2-1").await.unwrap();
     let task = placed["task"].as_str().unwrap().to_owned();
     let owner = hall.owner_at_work(&task).await;
@@ -21,7 +37,7 @@ async fn a_node_that_sleeps_on_a_lease_has_lost_the_lift_when_it_wakes() {
     hall.freeze_with_lease(owner, "L1").await;
     let frozen = Instant::now();
     hall.lease_passes_to(other, "L1").await;
-    println!("the lease is the other's after {:.1?}", frozen.elapsed());
+    let passed = frozen.elapsed();
     hall.thaw_node(owner);
 
     let path = format!("/api/v1/tasks/{task}");
@@ -45,4 +61,5 @@ async fn a_node_that_sleeps_on_a_lease_has_lost_the_lift_when_it_wakes() {
     let lift = hall.lift().await;
     assert_eq!((&lift["contradictions"], &lift["vehiclesMax"]), (&0.into(), &1.into()), "{lift:#}");
     assert_eq!(lift["writes"], lift["taken"], "{lift:#}");
+    passed
 }

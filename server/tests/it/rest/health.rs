@@ -61,6 +61,7 @@ fn live_through(web: &Web, now: DateTime<Utc>) {
         epoch: 1,
         floor: 0,
         life: kernel::lease::StoreLife::default(),
+        priority: kernel::lease::LeasePriority::default(),
     };
     let lease = HeldLease::granted(lift, nonce, token, Mono(0));
     let mut health = web.hub.health();
@@ -145,6 +146,7 @@ async fn prometheus_scrapes_what_rest_tells() {
         ("hoistway_lift_lease_requests_total{lift=\"L1\"}", "1"),
         ("hoistway_lift_lease_answers_total{lift=\"L1\",answer=\"granted\"}", "1"),
         ("hoistway_lift_lease_answers_total{lift=\"L1\",answer=\"held\"}", "0"),
+        ("hoistway_lift_lease_losses_total{lift=\"L1\"}", "0"),
         ("hoistway_lift_commands_total{lift=\"L1\"}", "0"),
         ("hoistway_lift_command_outcomes_total{lift=\"L1\",outcome=\"fenced\"}", "0"),
         ("hoistway_lift_moving_seconds_total{lift=\"L1\"}", "0.0"),

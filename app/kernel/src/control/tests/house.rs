@@ -217,7 +217,7 @@ impl House {
                 Effect::Left => self.nodes[idx].left = true,
                 Effect::Superseded => self.nodes[idx].superseded = true,
                 Effect::Show(Change::Nodes(nodes)) => self.nodes[idx].shown = nodes,
-                Effect::Beat(_) | Effect::ProbeStore | Effect::Show(_) => {}
+                Effect::RenewLease(_) | Effect::Beat(_) | Effect::ProbeStore | Effect::Show(_) => {}
             }
         }
     }

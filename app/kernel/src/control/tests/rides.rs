@@ -81,6 +81,36 @@ fn one_order_across_floors() {
     assert!(bench.alarms.is_empty(), "{:?}", bench.alarms);
     let asked = bench.leases.iter().filter(|it| *it == "ask").count();
     assert_eq!((asked, bench.leases.len()), (5, 10), "one lease for each command: {:?}", bench.leases);
+    use LeasePriority::{Aboard, Ahead};
+    assert_eq!(bench.priorities, [Ahead, Aboard, Aboard, Aboard, Aboard]);
+}
+
+/// A lift is called ahead for a vehicle that is on its way; the nearer that is to the car, the less it can wait.
+#[test]
+fn the_priority_of_a_command_is_that_of_its_ride() {
+    use LeasePriority::{Aboard, Ahead, Landing, OpenDoor};
+    let rows: [(&str, SessionPhase, LeasePriority); 8] = [
+        ("W1", SessionPhase::Granted, Ahead),
+        ("D1", SessionPhase::Granted, Landing),
+        ("D2", SessionPhase::Granted, Ahead),
+        ("W1", SessionPhase::Boarding, OpenDoor),
+        ("D1", SessionPhase::Boarding, OpenDoor),
+        ("D1", SessionPhase::Riding, Aboard),
+        ("D2", SessionPhase::Alighting, Aboard),
+        ("W1", SessionPhase::Forced, Ahead),
+    ];
+    for (point, phase, expected) in rows {
+        let (mut bench, _) = Bench::at_the_lift();
+        assert!(bench.until(Millis::seconds(1), |it| it.phase() == Some(SessionPhase::Granted)));
+        let lift = fixture::lift("L1");
+        let ride = bench.control.book().session_of(&lift).expect("a ride").clone();
+        bench.control.book.sessions.get_mut(&ride.id).expect("a ride").phase = phase;
+        let place = Place::At { point: fixture::point(point) };
+        bench.fleet.get_mut(&ride.vehicle).expect("its vehicle").place = place;
+        bench.beat_all();
+        bench.control.book.sessions.get_mut(&ride.id).expect("a ride").phase = phase;
+        assert_eq!(bench.control.lease_priority(&lift), expected, "{point} {phase:?}");
+    }
 }
 
 #[test]

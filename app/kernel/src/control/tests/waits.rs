@@ -9,7 +9,7 @@ use crate::wire::gateway::Settling;
 use crate::wire::view::{LiftWait, SettlingView};
 
 impl Bench {
-    fn view(&self) -> &LiftView {
+    pub(super) fn view(&self) -> &LiftView {
         &self.lifts[&fixture::lift("L1")]
     }
 

@@ -16,8 +16,8 @@ use Step::{Hear, See};
 
 fn ask(nonce: u64) -> Step {
     let (lift, nonce) = (fixture::lift("L1"), LeaseNonce(nonce));
-    let life = crate::lease::StoreLife::default();
-    See(Box::new(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0, life }))
+    let (life, priority) = (crate::lease::StoreLife::default(), crate::lease::LeasePriority::default());
+    See(Box::new(Effect::AcquireLease { lift, nonce, epoch: 1, floor: 0, life, priority }))
 }
 
 fn grant(nonce: u64) -> Step {
@@ -338,4 +338,12 @@ fn what_was_not_sent_is_counted_once() {
         health.saved(&fixture::lift("L1"), total, at(ms));
     }
     assert_eq!(total(&health, HOUR).heard.commands.saved, 3);
+}
+
+#[test]
+fn a_lost_lease_is_counted_once() {
+    let mut health = health();
+    let lost = [(0, 0), (1000, 1), (2000, 1), (3000, 3)]
+        .map(|(ms, total)| health.lost(&fixture::lift("L1"), total, at(ms)));
+    assert_eq!((lost, total(&health, HOUR).heard.leases.lost), ([0, 1, 0, 2], 3));
 }

@@ -227,6 +227,7 @@ fn a_replay_of_the_ledger_gives_what_was_lived_through() {
                 epoch: 1,
                 floor: 0,
                 life: crate::lease::StoreLife::default(),
+                priority: crate::lease::LeasePriority::default(),
             },
             now,
         );

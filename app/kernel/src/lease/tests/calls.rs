@@ -143,6 +143,7 @@ fn only_who_holds_the_lift_makes_calls_and_a_store_that_forgot_has_no_records() 
                 epoch: 1,
                 floor: 0,
                 life: crate::lease::StoreLife::default(),
+                priority: crate::lease::LeasePriority::default(),
             },
             true,
             Mono(0),

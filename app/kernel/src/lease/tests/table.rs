@@ -1,7 +1,9 @@
 //! The rules of the store, as scripts: when, who, what is asked, what is answered.
 
 use super::*;
-use crate::lease::{LeaseAnswer, LeaseRefusal, LeaseRequest, LeaseTable, LeaseTiming, WAITERS_MAX, Woken};
+use crate::lease::{
+    LeaseAnswer, LeasePriority, LeaseRefusal, LeaseRequest, LeaseTable, LeaseTiming, WAITERS_MAX, Woken,
+};
 use crate::safeguard::{Safeguard, Safeguards};
 use crate::time::Millis;
 use crate::timing::LEASE_HOLD_MAX;
@@ -31,6 +33,7 @@ impl Bench {
             epoch: 1,
             floor: self.floor,
             life: self.life.clone(),
+            priority: LeasePriority::default(),
         }
     }
 

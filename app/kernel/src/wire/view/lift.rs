@@ -62,9 +62,10 @@ pub struct LeaseView {
     pub token: FencingToken,
     /// Since when; of another node's, when the command that it spoke by was heard.
     pub since: DateTime<Utc>,
-    /// When it ends unless it is given back before. It is never renewed, since it is held for one command. None of
-    /// another node's, which alone knows.
+    /// When it ends unless it is given back before, or renewed. None of another node's, which alone knows.
     pub ends_at: Option<DateTime<Utc>>,
+    /// When it was last renewed, which a command that takes long makes it need. None of another node's.
+    pub renewed_at: Option<DateTime<Utc>>,
 }
 
 /// A ride, as seen.
@@ -230,4 +231,9 @@ pub enum LiftWait {
     Sensor,
     /// The car's sensor shows it, and the vehicle does not say so.
     Word,
+    /// The lease was lost: it had ended, or was broken.
+    LeaseLost {
+        /// What was sent under it, whose outcome is awaited; nothing was when there is none, and it is asked for again.
+        command: Option<CommandId>,
+    },
 }
