@@ -47,6 +47,10 @@ pub struct LiftMarks {
     pub session: Generation,
     /// The command whose fate is not known yet.
     pub in_flight: Option<InFlight>,
+    /// Commands that were admitted and wait, the longest waiting first; the queue bounds them. After a restart nothing
+    /// is left of them but these ids: they were not sent, and are told so.
+    #[serde(default)]
+    pub queued: VecDeque<CommandId>,
     /// What became of the last commands, oldest first, at most [`OUTCOMES_MAX`].
     pub outcomes: VecDeque<(CommandId, Verdict)>,
 }
@@ -75,6 +79,7 @@ impl Default for LiftMarks {
             number: 0,
             session: Generation::default(),
             in_flight: None,
+            queued: VecDeque::new(),
             outcomes: VecDeque::new(),
         }
     }
@@ -91,6 +96,12 @@ impl LiftMarks {
         while self.outcomes.len() > OUTCOMES_MAX {
             self.outcomes.pop_front();
         }
+    }
+
+    /// A command does not wait any more. True when it did.
+    pub(super) fn unqueue(&mut self, id: &CommandId) -> bool {
+        let waits = self.queued.iter().position(|it| it == id);
+        waits.and_then(|idx| self.queued.remove(idx)).is_some()
     }
 
     /// Under another arbitration from now on, or under the same one begun anew.
@@ -117,6 +128,19 @@ impl LiftMarks {
 }
 
 impl Marks {
+    /// At a start: what waited was not sent, and never will be. A command is replayed by nobody: what it was decided on
+    /// is gone.
+    pub(super) fn give_up_queued(&mut self) -> Vec<(LiftId, CommandId)> {
+        let mut given_up = Vec::new();
+        for (lift, kept) in &mut self.lifts {
+            for id in std::mem::take(&mut kept.queued) {
+                kept.remember(&id, &Verdict::NotSent);
+                given_up.push((lift.clone(), id));
+            }
+        }
+        given_up
+    }
+
     /// The highest claim that was seen of a task.
     pub fn claim_of(&self, task: &TaskId) -> Option<Generation> {
         highest_claim(&self.claims, task)
