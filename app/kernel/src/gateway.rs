@@ -30,7 +30,7 @@ use self::edge::Nodes;
 
 pub use self::admission::{View, admit};
 pub use self::edge::{Car, LiftState, SessionRank, admits};
-pub use self::marks::{CLAIMS_MAX, InFlight, LiftMarks, Marks, OUTCOMES_MAX};
+pub use self::marks::{Aim, CLAIMS_MAX, InFlight, LiftMarks, Marks, OUTCOMES_MAX};
 
 /// What happens to a gateway.
 #[derive(Clone, Debug, PartialEq)]
@@ -350,6 +350,9 @@ impl Gateway {
             let was_in_flight = kept.in_flight.take_if(|it| it.command == *id).is_some();
             let has_waited = kept.unqueue(id);
             kept.remember(id, &verdict);
+            if let (Some(number), Verdict::Accepted | Verdict::Ran) = (number, &verdict) {
+                kept.shown = number;
+            }
             if was_in_flight || has_waited {
                 self.effects.push_back(Effect::Persist(self.marks.clone()));
             }

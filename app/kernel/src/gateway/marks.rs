@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{CommandId, Generation, LiftId, NodeId, TaskId};
+use crate::ids::{CommandId, FloorId, Generation, LiftId, NodeId, TaskId};
 use crate::lease::{FencingToken, LeaseNonce};
-use crate::lift::Expectation;
+use crate::lift::{Expectation, LiftAction};
 use crate::timing::EPOCH_FIRST;
 use crate::wire::gateway::{Arbitration, Authority, LiftCommand, Verdict};
 
@@ -43,6 +43,9 @@ pub struct LiftMarks {
     pub holder: Option<(NodeId, LeaseNonce)>,
     /// The last PLC number that was given; 0 before the first.
     pub number: u16,
+    /// The number of the last command that the lift was seen to take.
+    #[serde(default)]
+    pub shown: u16,
     /// The highest session generation.
     pub session: Generation,
     /// The command whose fate is not known yet.
@@ -67,6 +70,19 @@ pub struct InFlight {
     pub plc_boot: u16,
     /// What the PLC showed before the write.
     pub expects: Expectation,
+    /// What was asked; none in marks that are older than PLCs without echo.
+    #[serde(default)]
+    pub aim: Option<Aim>,
+}
+
+/// What was asked of a lift.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Aim {
+    /// What to do.
+    pub action: LiftAction,
+    /// Where.
+    pub floor: FloorId,
 }
 
 impl Default for LiftMarks {
@@ -77,6 +93,7 @@ impl Default for LiftMarks {
             token: FencingToken::default(),
             holder: None,
             number: 0,
+            shown: 0,
             session: Generation::default(),
             in_flight: None,
             queued: VecDeque::new(),
