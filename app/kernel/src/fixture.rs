@@ -11,7 +11,9 @@ use crate::ids::{
 };
 use crate::lease::{FencingToken, LeaseNonce};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
-use crate::plant::{Capabilities, Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
+use crate::plant::{
+    Capabilities, Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind,
+};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{LIFT_COMMAND_VALIDITY, LinkBudget};
 use crate::wire::gateway::{Authority, LiftCommand, ReadRef, SessionRef};

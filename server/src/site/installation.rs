@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::plant::{Lift, LiftStop};
+use kernel::plant::{Capabilities, Lift, LiftStop};
 use toml::de::DeValue;
 
 use super::limits as limit;
@@ -10,6 +10,7 @@ use super::problem::Problems;
 use super::reader::{Table, text_of};
 use super::sections::{BUILT_IN_PROFILE, Declared, millis};
 use super::{HostPort, Plc};
+use crate::fieldbus::profile_named;
 use crate::spelling::nearest;
 
 /// One lift and how its PLC is reached.
@@ -34,6 +35,7 @@ pub(super) fn lift(
         }
     };
     table.finish(problems);
+    let (plc, capabilities) = plc?;
     let lift = Lift {
         gateway: gateway?,
         stops: stops?,
@@ -41,15 +43,16 @@ pub(super) fn lift(
         door_ms: millis(door?),
         capacity_vehicles: u8::try_from(capacity?).ok()?,
         payload_kg: payload?,
+        capabilities,
     };
-    Some((lift, plc?))
+    Some((lift, plc))
 }
 
 fn plc(
     problems: &mut Problems,
     mut table: Table<'_>,
     profiles: &BTreeMap<String, toml::Table>,
-) -> Option<Plc> {
+) -> Option<(Plc, Capabilities)> {
     let address = table.text(problems, "address").and_then(|text| {
         text.parse::<HostPort>()
             .map_err(|reason| problems.report(&table.key("address"), reason.to_string()))
@@ -77,7 +80,10 @@ fn plc(
         }
         known
     });
-    Some(Plc { address: address?, unit: u8::try_from(unit?).ok()?, profile: profile?.to_owned() })
+    let profile = profile?.to_owned();
+    // What is wrong with the profile was reported where it stands.
+    let can = profile_named(&profile, profiles).map(|it| it.capabilities()).unwrap_or_default();
+    Some((Plc { address: address?, unit: u8::try_from(unit?).ok()?, profile }, can))
 }
 
 fn stops(problems: &mut Problems, table: &mut Table<'_>, declared: &Declared) -> Option<Vec<LiftStop>> {

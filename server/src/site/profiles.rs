@@ -1,10 +1,85 @@
-//! Which register map each lift's PLC speaks.
+//! The register maps, `[profiles.NAME]`, and which one each lift's PLC speaks.
+
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, anyhow};
 use kernel::ids::LiftId;
+use toml::de::DeValue;
 
 use super::SiteFile;
+use super::limits::Count;
+use super::problem::Problems;
+use super::reader::Table;
 use crate::fieldbus::profile::{BUILT_IN, Profile, Registers};
+
+const PROFILES: Count = Count { min: 0, max: 50 };
+
+/// What every PLC must tell, and why. The rest of what is missing is said by the reader of TOML.
+const NEEDED: [(&str, &str); 2] = [
+    ("door", "without the position of the door no rule of a ride can hold"),
+    ("occupied", "without knowing whether the car is occupied no rule of a ride can hold"),
+];
+
+/// Every profile of the file, as it stands there.
+pub(super) fn tables(problems: &mut Problems, root: &mut Table<'_>) -> BTreeMap<String, toml::Table> {
+    let mut found = BTreeMap::new();
+    for (name, path, value) in root.entries(problems, "profiles", PROFILES).unwrap_or_default() {
+        if name == BUILT_IN {
+            problems.report(&path, format!("\"{name}\" is built in; give your profile another name"));
+        }
+        match plain(value) {
+            Some(toml::Value::Table(table)) => {
+                registers(problems, &path, &table);
+                found.insert(name.to_owned(), table);
+            }
+            Some(_) | None => problems.report(&path, "must be a table of registers"),
+        }
+    }
+    found
+}
+
+/// Reports what is wrong with a register profile.
+fn registers(problems: &mut Problems, path: &str, table: &toml::Table) {
+    let status = table.get("status").and_then(toml::Value::as_table);
+    let lacks = NEEDED.iter().filter(|(key, _)| status.is_some_and(|it| !it.contains_key(*key)));
+    for (key, why) in lacks {
+        problems.report(&format!("{path}.status.{key}"), format!("`{key}` is missing; map it: {why}"));
+    }
+    let said = |error: &toml::de::Error| {
+        NEEDED.iter().any(|(key, _)| error.message().contains(&format!("missing field `{key}`")))
+    };
+    match table.clone().try_into::<Registers>() {
+        Err(error) if said(&error) => {}
+        Err(error) => problems.report(path, error.message().trim_end()),
+        Ok(registers) => {
+            for reason in Profile::try_new(registers).err().into_iter().flatten() {
+                let at = reason.field().map_or_else(|| path.to_owned(), |it| format!("{path}.{it}"));
+                problems.report(&at, reason.to_string());
+            }
+        }
+    }
+}
+
+/// The value without its places in the file.
+fn plain(value: &DeValue<'_>) -> Option<toml::Value> {
+    Some(match value {
+        DeValue::String(text) => toml::Value::String(text.to_string()),
+        DeValue::Integer(integer) => {
+            toml::Value::Integer(i64::from_str_radix(integer.as_str(), integer.radix()).ok()?)
+        }
+        DeValue::Float(float) => toml::Value::Float(float.as_str().parse().ok()?),
+        DeValue::Boolean(flag) => toml::Value::Boolean(*flag),
+        DeValue::Datetime(at) => toml::Value::Datetime(*at),
+        DeValue::Array(items) => {
+            toml::Value::Array(items.iter().map(|item| plain(item.get_ref())).collect::<Option<_>>()?)
+        }
+        DeValue::Table(table) => {
+            let entries =
+                table.iter().map(|(key, value)| Some((key.get_ref().to_string(), plain(value.get_ref())?)));
+            toml::Value::Table(entries.collect::<Option<_>>()?)
+        }
+    })
+}
 
 impl SiteFile {
     /// The register profile of a lift's PLC.
@@ -59,7 +134,7 @@ mod tests {
         let rows = [
             ("nobody", "", "lifts.L1.plc.profile: there is no profile `nobody`"),
             ("other", "command = 7", "profiles.other is not a register map"),
-            ("other", &scattered, "profiles.other: the three command registers are not next to each other"),
+            ("other", &scattered, "profiles.other: the command registers are not next to each other"),
         ];
         for (profile, table, expected) in rows {
             let error = start(profile, table).unwrap_err();

@@ -146,6 +146,14 @@ fn keys_and_values_are_checked() {
                 "[vehicles]",
                 "[profiles.acme.command]\nnumber = 1\nfloor = 2\n[profiles.acme.status]\n[vehicles]",
             ),
+            (
+                "[vehicles]",
+                "[profiles.acme]\nreaction_s = 20\n[profiles.acme.command]\nnumber = 1\naction = 2\nfloor = 3\n[profiles.acme.status]\nfloor = 10\nlevelled = 11\ndoor = 12\nmotion = 13\nmode = 14\nfault = 15\noccupied = 16\n[vehicles]",
+            ),
+            (
+                "[vehicles]",
+                "[profiles.acme.command]\naction = 2\nfloor = 3\n[profiles.acme.status]\nfloor = 10\nlevelled = 11\nmotion = 13\nmode = 14\nfault = 15\n[vehicles]",
+            ),
         ],
         expect_file!["../../tests/it/expect/site-values.txt"],
     );

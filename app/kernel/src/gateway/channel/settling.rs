@@ -26,8 +26,7 @@ impl Channel {
     /// what has begun might be the PLC's own way to its nearest stop.
     pub(super) fn has_run(&self, flight: &InFlight, status: &LiftStatus) -> bool {
         let arrived = || flight.aim.as_ref().is_some_and(|aim| is_done(aim, status));
-        let counts =
-            !self.restarted(flight, status) || !self.lift.capabilities.boot && arrived();
+        let counts = !self.restarted(flight, status) || !self.lift.capabilities.boot && arrived();
         status.accepted == flight.number && counts
     }
 
