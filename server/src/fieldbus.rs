@@ -1,7 +1,7 @@
-//! The field bus: lifts behind Modbus TCP.
+//! The field bus: lifts behind Modbus.
 //!
 //! [`profile`] says where a PLC keeps what; the gateway and the simulated PLC share it. [`modbus`] is the one voice
-//! that a PLC hears.
+//! that a PLC hears; [`wire`] is what it speaks over.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ mod codes;
 pub mod modbus;
 pub mod profile;
 mod registers;
+pub mod wire;
 
 use profile::{BUILT_IN, Profile, Registers};
 

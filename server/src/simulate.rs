@@ -1,4 +1,4 @@
-//! The simulated plant on the real wire: each lift a Modbus TCP server, each vehicle an MQTT client of its own.
+//! The simulated plant on the real wire: each lift a PLC that is heard by Modbus, each vehicle an MQTT client of its own.
 //!
 //! One task owns the pure models of the crate `sim` and runs them at the pace of this machine's clock; everything
 //! else only carries: registers out of it, command blocks and messages into it. What happened to loads and lifts is
@@ -8,16 +8,19 @@
 mod fleet;
 mod kept;
 mod late;
+mod line;
 mod plc;
 mod rejections;
 mod report;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use kernel::gateway::CommandBlock;
 use kernel::ids::{LiftId, VehicleId};
 use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
@@ -41,6 +44,7 @@ use plc::{PlcServer, Unit, Units};
 use rejections::Rejections;
 use report::ReportServer;
 
+pub use line::Line;
 pub use report::{LiftReport, LoadReport, PlantReport, RejectedReport};
 
 /// Inputs that wait for the plant. It handles one in microseconds, so this covers a flood from a whole fleet; beyond
@@ -74,18 +78,47 @@ pub struct Options {
 /// How one PLC is put on the wire.
 #[derive(Clone, Debug)]
 pub struct PlcOptions {
-    /// Where it listens; port 0 takes a free one. Lifts with one address share the server.
-    pub listen: SocketAddr,
+    /// Where it listens. Lifts that listen at one place share the server.
+    pub listen: Listen,
     /// Its Modbus unit.
     pub unit: u8,
     /// Where it keeps what.
     pub profile: Profile,
 }
 
+/// Where a simulated PLC listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// For Modbus TCP; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// For RTU frames on a TCP connection, as a serial server does; port 0 takes a free one.
+    RtuOverTcp(SocketAddr),
+    /// On a pseudo-terminal that this path leads to.
+    Rtu(PathBuf),
+}
+
+impl Listen {
+    /// Takes a free port, whichever was meant.
+    pub fn set_free_port(&mut self) {
+        match self {
+            Self::Tcp(address) | Self::RtuOverTcp(address) => address.set_port(0),
+            Self::Rtu(_) => {}
+        }
+    }
+
+    /// Lifts that name this same place are meant to share it.
+    fn is_shared(&self) -> bool {
+        match self {
+            Self::Tcp(address) | Self::RtuOverTcp(address) => address.port() != 0,
+            Self::Rtu(_) => true,
+        }
+    }
+}
+
 /// A simulated plant that runs.
 #[derive(Debug)]
 pub struct Running {
-    /// Where each lift's PLC listens.
+    /// Where each lift's PLC listens, but for those on a serial line.
     pub plc_addresses: BTreeMap<LiftId, SocketAddr>,
     /// Where `GET /plant` is served.
     pub report_address: Option<SocketAddr>,
@@ -184,9 +217,19 @@ struct Registers {
     lift: kernel::plant::Lift,
     profile: Profile,
     shown: watch::Sender<Vec<u16>>,
+    /// The last number that was given to a command which brought none.
+    numbered: u16,
 }
 
 impl Registers {
+    /// The model tells commands apart by number; where the wire carries none, each write is another command.
+    fn number(&mut self, block: &mut CommandBlock) {
+        if block.number == 0 && !self.profile.capabilities().echo {
+            self.numbered = self.numbered.wrapping_add(1).max(1);
+            block.number = self.numbered;
+        }
+    }
+
     fn show(&self, status: &LiftStatus) {
         match self.profile.encode_status(&self.lift, status) {
             Ok(words) => {
@@ -208,28 +251,30 @@ async fn serve_plcs(
     stop: &CancellationToken,
 ) -> anyhow::Result<Bound> {
     let mut registers = BTreeMap::new();
-    let mut servers: Vec<(SocketAddr, Units)> = Vec::new();
+    let mut servers: Vec<(Listen, Units)> = Vec::new();
     for (id, plc) in &options.plcs {
         let lift =
             plant.lifts.get(id).with_context(|| format!("there is no lift {id} in the plant"))?.clone();
         let status = sim.lift_status(id).with_context(|| format!("lift {id} has no stops"))?;
         let words = plc.profile.encode_status(&lift, &status)?;
         let (shown, read) = watch::channel(words);
-        registers.insert(id.clone(), Registers { lift, profile: plc.profile.clone(), shown });
+        let numbered = status.accepted;
+        registers.insert(id.clone(), Registers { lift, profile: plc.profile.clone(), shown, numbered });
         let command = Mutex::new(vec![0; usize::from(plc.profile.command_window().count)]);
         let unit = Unit { lift: id.clone(), profile: plc.profile.clone(), status: read, command };
-        let shared = servers.iter_mut().find(|(listen, _)| listen.port() != 0 && *listen == plc.listen);
+        let shared = servers.iter_mut().find(|(listen, _)| listen.is_shared() && *listen == plc.listen);
         match shared {
             Some((_, units)) => _ = units.insert(plc.unit, unit),
-            None => servers.push((plc.listen, Units::from([(plc.unit, unit)]))),
+            None => servers.push((plc.listen.clone(), Units::from([(plc.unit, unit)]))),
         }
     }
     let mut addresses = BTreeMap::new();
     for (listen, units) in servers {
         let lifts: Vec<LiftId> = units.values().map(|unit| unit.lift.clone()).collect();
-        let server = PlcServer::bind(listen, units).await?;
-        let address = server.address()?;
-        addresses.extend(lifts.into_iter().map(|lift| (lift, address)));
+        let server = PlcServer::bind(&listen, units).await?;
+        if let Some(address) = server.address()? {
+            addresses.extend(lifts.into_iter().map(|lift| (lift, address)));
+        }
         tokio::spawn(server.serve(inputs.clone(), Arc::clone(seen), stop.clone()));
     }
     Ok((registers, addresses))
@@ -325,6 +370,12 @@ impl Owner {
     fn take(&mut self, input: Input) {
         match input {
             Input::Happened(SimEvent::ControlBeat { vehicle }) if self.frame_is_lost(&vehicle) => {}
+            Input::Happened(SimEvent::CommandBlock { lift, mut block }) => {
+                if let Some(registers) = self.registers.get_mut(&lift) {
+                    registers.number(&mut block);
+                }
+                self.happen(SimEvent::CommandBlock { lift, block });
+            }
             Input::Happened(event) => match addressee(&event).cloned() {
                 Some(vehicle) => self.carry(&vehicle, Frame::Comes(event)),
                 None => self.happen(event),

@@ -1,4 +1,4 @@
-//! One task per PLC address: the only one that talks to it.
+//! One task per wire: the only one that talks on it.
 //!
 //! It reads each lift every poll period and writes between reads, a write first. Every call has a deadline, because
 //! the library has none. After a timeout or anything unexpected the connection is thrown away: a late answer would
@@ -13,15 +13,15 @@ use kernel::gateway::{CommandBlock, Event, WriteResult};
 use kernel::ids::LiftId;
 use kernel::plant::Lift;
 use kernel::timing::{LIFT_POLL_PERIOD, PLC_ACK_DEADLINE};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
-use tokio_modbus::client::{Client as _, Context, tcp};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio_modbus::client::{Client as _, Context};
 use tokio_modbus::slave::SlaveContext as _;
 use tokio_modbus::{Error, ExceptionCode, Request, Response, Slave};
 use tokio_util::sync::CancellationToken;
 
 use super::profile::Profile;
+use super::wire::Wire;
 
 /// Slowest scan of a PLC. Requests are served once per scan.
 const SCAN_MAX: Duration = Duration::from_millis(300);
@@ -43,6 +43,8 @@ pub struct Patience {
     pub call: Duration,
     /// For a connection.
     pub connect: Duration,
+    /// So long a wire of RTU must be silent before it is used: longer than any answer takes.
+    pub quiet: Duration,
     /// A write that waited for so long is given up, and not sent.
     pub write: Duration,
 }
@@ -56,13 +58,14 @@ impl Default for Patience {
             // A PLC in the same hall answers in milliseconds; with a call it stays within the time that the gateway
             // gives a command.
             connect: Duration::from_secs(1),
+            quiet: 2 * SCAN_MAX + Duration::from_millis(200),
             // The gateway has given it up by then; it must not run after that.
             write: Duration::from_millis(PLC_ACK_DEADLINE.0),
         }
     }
 }
 
-/// A lift behind the address.
+/// A lift on the wire.
 #[derive(Clone, Debug)]
 pub struct BusLift {
     /// Which.
@@ -75,7 +78,7 @@ pub struct BusLift {
     pub profile: Profile,
 }
 
-/// The way to one PLC address. The task ends when it is stopped.
+/// The way to the PLCs on one wire. The task ends when it is stopped.
 #[derive(Clone, Debug)]
 pub struct Bus {
     writes: mpsc::Sender<Write>,
@@ -99,17 +102,17 @@ struct Write {
     asked_at: Instant,
 }
 
-/// Starts to talk to the PLCs at `address` (`HOST:PORT`). What is read and what becomes of writes goes into
+/// Starts to talk to the PLCs on a wire. What is read and what becomes of writes goes into
 /// `events`; when that is full the task waits, so reads get rarer and nothing is lost. Needs a tokio runtime.
 pub fn start(
-    address: String,
+    wire: Wire,
     lifts: Vec<BusLift>,
     patience: Patience,
     events: mpsc::Sender<Event>,
     stop: CancellationToken,
 ) -> Bus {
     let (writes, queue) = mpsc::channel(WRITES_MAX);
-    let task = Task { address, lifts, patience, events, queue };
+    let task = Task { wire, lifts, patience, events, queue };
     tokio::spawn(async move { stop.run_until_cancelled(task.run()).await });
     Bus { writes }
 }
@@ -129,7 +132,7 @@ impl Bus {
 }
 
 struct Task {
-    address: String,
+    wire: Wire,
     lifts: Vec<BusLift>,
     patience: Patience,
     events: mpsc::Sender<Event>,
@@ -153,7 +156,7 @@ impl Task {
     async fn run(mut self) {
         let mut attempt = 0;
         loop {
-            let ended = match self.open().await {
+            let ended = match self.wire.open(&self.patience).await {
                 Ok(mut context) => {
                     let opened = Instant::now();
                     let ended = self.serve(&mut context).await;
@@ -171,22 +174,6 @@ impl Task {
                 return;
             }
         }
-    }
-
-    async fn open(&self) -> Result<Context, String> {
-        let connecting = timeout(self.patience.connect, TcpStream::connect(&self.address)).await;
-        let stream = match connecting {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(err)) => return Err(format!("no connection to {}: {err}", self.address)),
-            Err(_) => {
-                return Err(format!("no connection to {} within {:?}", self.address, self.patience.connect));
-            }
-        };
-        // A half-open connection could hold the one place that many serial servers have: close by reset.
-        let options = stream.set_nodelay(true).and_then(|()| stream.set_zero_linger());
-        options
-            .map_err(|err: io::Error| format!("the socket to {} cannot be set up: {err}", self.address))?;
-        Ok(tcp::attach(stream))
     }
 
     async fn unreachable(&self, reason: &str) -> Result<(), Unheard> {
@@ -289,6 +276,10 @@ impl Task {
 
     async fn call(&self, context: &mut Context, unit: u8, request: Request<'_>) -> Call {
         context.set_slave(Slave(unit));
+        let gap = self.wire.gap();
+        if !gap.is_zero() {
+            sleep(gap).await;
+        }
         match timeout(self.patience.call, context.call(request)).await {
             Ok(Ok(Ok(response))) => Call::Answered(response),
             Ok(Ok(Err(code))) => Call::Refused(code),

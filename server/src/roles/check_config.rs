@@ -170,7 +170,7 @@ fn lift_road(site: &SiteFile) -> String {
         &format!("at most, of {} without renewal", timing::LEASE_TTL),
     );
     for (id, plc) in &site.plcs {
-        row(&mut text, id.as_str(), &format!("{}, unit {}, profile {}", plc.address, plc.unit, plc.profile));
+        row(&mut text, id.as_str(), &format!("{}, unit {}, profile {}", plc.wire, plc.unit, plc.profile));
         for lost in site.plant.lifts.get(id).into_iter().flat_map(|it| what_is_lost(&it.capabilities)) {
             row(&mut text, "", &lost);
         }

@@ -1,4 +1,4 @@
-//! The PLCs on the wire: one Modbus TCP server for each address, one unit for each lift behind it.
+//! The PLCs on the wire: one server for each place where one listens, one Modbus unit for each lift behind it.
 //!
 //! A request that no PLC of this kind understands is answered by an exception, counted, and logged once per cause.
 //! The command block is taken in one request alone, as the profile says.
@@ -15,13 +15,13 @@ use kernel::ids::LiftId;
 use sim::plant::SimEvent;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio_modbus::server::Service;
-use tokio_modbus::server::tcp::Server;
+use tokio_modbus::server::{Service, rtu_over_tcp, tcp};
 use tokio_modbus::{ExceptionCode, Request, Response, SlaveRequest};
 use tokio_util::sync::CancellationToken;
 
-use super::Input;
+use super::line::Line;
 use super::rejections::Rejections;
+use super::{Input, Listen};
 use crate::fieldbus::profile::{Profile, Window};
 
 /// Connections that an address accepts at once, as PLCs do; a further one is closed at once.
@@ -42,24 +42,40 @@ pub(super) struct Unit {
 /// All units behind one address, by their Modbus unit number.
 pub(super) type Units = BTreeMap<u8, Unit>;
 
-/// A bound Modbus TCP server.
+/// A bound server.
 pub(super) struct PlcServer {
     listener: TcpListener,
+    framing: Framing,
+    /// The line whose bytes it is given, when it does not serve the network.
+    line: Option<Line>,
     units: Arc<Units>,
 }
 
+/// What is spoken on a connection.
+enum Framing {
+    Tcp,
+    Rtu,
+}
+
 impl PlcServer {
-    /// Binds the address; port 0 takes a free one.
-    pub(super) async fn bind(listen: SocketAddr, units: Units) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(listen)
+    /// Binds the place.
+    pub(super) async fn bind(listen: &Listen, units: Units) -> anyhow::Result<Self> {
+        let (address, framing, line) = match listen {
+            Listen::Tcp(address) => (*address, Framing::Tcp, None),
+            Listen::RtuOverTcp(address) => (*address, Framing::Rtu, None),
+            Listen::Rtu(path) => {
+                (SocketAddr::from(([127, 0, 0, 1], 0)), Framing::Rtu, Some(Line::open(path.clone())?))
+            }
+        };
+        let listener = TcpListener::bind(address)
             .await
-            .with_context(|| format!("the simulated PLC cannot listen on {listen}; is the port taken?"))?;
-        Ok(Self { listener, units: Arc::new(units) })
+            .with_context(|| format!("the simulated PLC cannot listen on {address}; is the port taken?"))?;
+        Ok(Self { listener, framing, line, units: Arc::new(units) })
     }
 
-    /// Where it listens.
-    pub(super) fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// Where it listens on the network.
+    pub(super) fn address(&self) -> io::Result<Option<SocketAddr>> {
+        if self.line.is_some() { Ok(None) } else { self.listener.local_addr().map(Some) }
     }
 
     /// Serves until it is stopped.
@@ -87,17 +103,36 @@ impl PlcServer {
             let seen = Arc::clone(&seen);
             move |error: io::Error| seen.note("modbus", "a connection broke", &error.to_string())
         };
-        let server = Server::new(self.listener);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                ended = server.serve(&on_connected, on_error.clone()) => {
-                    let reason = ended.err().map_or_else(String::new, |error| error.to_string());
-                    seen.note("modbus", "accepting failed", &reason);
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+        if let (Some(line), Ok(address)) = (self.line, self.listener.local_addr()) {
+            let (seen, stop) = (Arc::clone(&seen), stop.clone());
+            tokio::spawn(async move {
+                if let Some(Err(error)) = stop.run_until_cancelled(line.carry(address)).await {
+                    seen.note("modbus", "a serial line broke", &error.to_string());
+                }
+            });
+        }
+        let note_end = async |ended: io::Result<()>| {
+            let reason = ended.err().map_or_else(String::new, |error| error.to_string());
+            seen.note("modbus", "accepting failed", &reason);
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        };
+        let serving = async {
+            match self.framing {
+                Framing::Tcp => {
+                    let server = tcp::Server::new(self.listener);
+                    loop {
+                        note_end(server.serve(&on_connected, on_error.clone()).await).await;
+                    }
+                }
+                Framing::Rtu => {
+                    let server = rtu_over_tcp::Server::new(self.listener);
+                    loop {
+                        note_end(server.serve(&on_connected, on_error.clone()).await).await;
+                    }
                 }
             }
-        }
+        };
+        stop.run_until_cancelled(serving).await;
     }
 }
 

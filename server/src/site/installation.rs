@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kernel::plant::{Capabilities, Lift, LiftStop};
+use kernel::plant::{Lift, LiftStop};
 use toml::de::DeValue;
 
 use super::limits as limit;
 use super::problem::Problems;
-use super::reader::{Table, text_of};
-use super::sections::{BUILT_IN_PROFILE, Declared, millis};
-use super::{HostPort, Plc};
-use crate::fieldbus::profile_named;
-use crate::spelling::nearest;
+use super::reader::Table;
+use super::sections::{Declared, millis};
+use super::{Plc, plcs};
 
 /// One lift and how its PLC is reached.
 pub(super) fn lift(
@@ -28,7 +26,9 @@ pub(super) fn lift(
     let stops = stops(problems, &mut table, declared);
     let path = table.key("plc");
     let plc = match table.optional("plc") {
-        Some(value) => Table::of(problems, &path, value).and_then(|table| plc(problems, table, profiles)),
+        Some(value) => {
+            Table::of(problems, &path, value).and_then(|table| plcs::plc(problems, table, profiles))
+        }
         None => {
             problems.report(&path, "`plc` is missing; add `plc = { address = \"HOST:PORT\", unit = 1 }`");
             None
@@ -46,44 +46,6 @@ pub(super) fn lift(
         capabilities,
     };
     Some((lift, plc))
-}
-
-fn plc(
-    problems: &mut Problems,
-    mut table: Table<'_>,
-    profiles: &BTreeMap<String, toml::Table>,
-) -> Option<(Plc, Capabilities)> {
-    let address = table.text(problems, "address").and_then(|text| {
-        text.parse::<HostPort>()
-            .map_err(|reason| problems.report(&table.key("address"), reason.to_string()))
-            .ok()
-    });
-    let unit =
-        if table.optional("unit").is_some() { table.whole(problems, "unit", limit::UNIT) } else { Some(1) };
-    let profile = match table.optional("profile") {
-        None => Some(BUILT_IN_PROFILE),
-        Some(value) => text_of(problems, &table.key("profile"), value),
-    };
-    let path = table.key("profile");
-    table.finish(problems);
-    let profile = profile.filter(|name| {
-        let known = *name == BUILT_IN_PROFILE || profiles.contains_key(*name);
-        if !known {
-            let names = profiles.keys().map(String::as_str).chain([BUILT_IN_PROFILE]);
-            let near = nearest(name, names).unwrap_or(BUILT_IN_PROFILE);
-            problems.report(
-                &path,
-                format!(
-                    "there is no profile \"{name}\"; did you mean \"{near}\"? Or add `[profiles.{name}]`"
-                ),
-            );
-        }
-        known
-    });
-    let profile = profile?.to_owned();
-    // What is wrong with the profile was reported where it stands.
-    let can = profile_named(&profile, profiles).map(|it| it.capabilities()).unwrap_or_default();
-    Some((Plc { address: address?, unit: u8::try_from(unit?).ok()?, profile }, can))
 }
 
 fn stops(problems: &mut Problems, table: &mut Table<'_>, declared: &Declared) -> Option<Vec<LiftStop>> {

@@ -154,6 +154,13 @@ fn keys_and_values_are_checked() {
                 "[vehicles]",
                 "[profiles.acme.command]\naction = 2\nfloor = 3\n[profiles.acme.status]\nfloor = 10\nlevelled = 11\nmotion = 13\nmode = 14\nfault = 15\n[vehicles]",
             ),
+            ("plc = { ", "plc = { transport = \"canbus\", "),
+            ("plc = { address", "plc = { transport = \"rtu\", address"),
+            (
+                "plc = { address = \"127.0.0.1:1502\"",
+                "plc = { transport = \"rtu\", device = \"ttyS0\", baud = 300, parity = \"mark\"",
+            ),
+            ("plc = { address", "plc = { transport = \"rtu-over-tcp\", baud = 9600, address"),
         ],
         expect_file!["../../tests/it/expect/site-values.txt"],
     );
@@ -184,6 +191,10 @@ fn lifts_and_places_must_fit() {
             (
                 "[[zones]]",
                 "[lifts.L2]\ngateway = \"G1\"\ntravel_per_floor_s = 6\ndoor_s = 3\ncapacity_vehicles = 1\npayload_kg = 1000\nplc = { address = \"127.0.0.1:1502\" }\nstops = [\n{ floor = \"1\", landing = \"A1\", waiting = [\"W1\"] },\n{ floor = \"2\", landing = \"A2\", waiting = [\"W2\"] },\n]\n[[zones]]",
+            ),
+            (
+                "[[zones]]",
+                "[lifts.L2]\ngateway = \"G1\"\ntravel_per_floor_s = 6\ndoor_s = 3\ncapacity_vehicles = 1\npayload_kg = 1000\nplc = { transport = \"rtu-over-tcp\", address = \"127.0.0.1:1502\", unit = 2 }\nstops = [\n{ floor = \"1\", landing = \"A1\", waiting = [\"W1\"] },\n{ floor = \"2\", landing = \"A2\", waiting = [\"W2\"] },\n]\n[[zones]]",
             ),
         ],
         expect_file!["../../tests/it/expect/site-places.txt"],
@@ -280,7 +291,7 @@ fn the_small_site_reads_as_written() {
     let plcs: Vec<_> = site
         .plcs
         .iter()
-        .map(|(id, plc)| format!("{id}: {} unit {} {}", plc.address, plc.unit, plc.profile))
+        .map(|(id, plc)| format!("{id}: {} unit {} {}", plc.wire, plc.unit, plc.profile))
         .collect();
     expect![[r#"["L1: 127.0.0.1:1502 unit 1 hoistway-plc"]"#]].assert_eq(&format!("{plcs:?}"));
     let plant = serde_json::to_string_pretty(&site.plant).unwrap();

@@ -21,7 +21,7 @@ use server::messaging::topics::{Topic, VehicleRoad, every_vehicle};
 use server::messaging::{
     self, Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, broker, codec,
 };
-use server::simulate::{self, Options, PlantReport, PlcOptions, Running};
+use server::simulate::{self, Listen, Options, PlantReport, PlcOptions, Running};
 use server::site::{self, HostPort};
 use server::store;
 use tempfile::TempDir;
@@ -76,7 +76,8 @@ impl Bench {
         let plant = quick_plant();
         let stop = CancellationToken::new();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let plc = |_: &LiftId| PlcOptions { listen, unit: 1, profile: Profile::built_in() };
+        let plc =
+            |_: &LiftId| PlcOptions { listen: Listen::Tcp(listen), unit: 1, profile: Profile::built_in() };
         let options = Options {
             broker: HostPort { host: broker.ip().to_string(), port: broker.port() },
             plcs: plant.lifts.keys().map(|id| (id.clone(), plc(id))).collect(),
