@@ -12,40 +12,39 @@ mod line;
 mod plc;
 mod rejections;
 mod report;
+mod wired;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kernel::gateway::CommandBlock;
 use kernel::ids::{LiftId, VehicleId};
-use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono};
 use sim::plant::{PlantTrouble, SimEffect, SimEvent, SimPlant, SimSeed};
 use sim::rng::Rng;
 use sim::vehicle::VehicleMessage;
 use sqlx::SqlitePool;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::drill::roads::Roads;
-use crate::fieldbus::profile::Profile;
+use crate::fieldbus::Profile;
 use crate::site::HostPort;
 use fleet::Fleet;
 use kept::KeptStore;
 use late::{Frame, Late};
-use plc::{PlcServer, Unit, Units};
 use rejections::Rejections;
 use report::ReportServer;
+use wired::{Registers, serve_plcs};
 
 pub use line::Line;
 pub use report::{LiftReport, LoadReport, PlantReport, RejectedReport};
+pub use wired::Listen;
 
 /// Inputs that wait for the plant. It handles one in microseconds, so this covers a flood from a whole fleet; beyond
 /// it a PLC answers "busy" and vehicles are heard later.
@@ -84,35 +83,6 @@ pub struct PlcOptions {
     pub unit: u8,
     /// Where it keeps what.
     pub profile: Profile,
-}
-
-/// Where a simulated PLC listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Listen {
-    /// For Modbus TCP; port 0 takes a free one.
-    Tcp(SocketAddr),
-    /// For RTU frames on a TCP connection, as a serial server does; port 0 takes a free one.
-    RtuOverTcp(SocketAddr),
-    /// On a pseudo-terminal that this path leads to.
-    Rtu(PathBuf),
-}
-
-impl Listen {
-    /// Takes a free port, whichever was meant.
-    pub fn set_free_port(&mut self) {
-        match self {
-            Self::Tcp(address) | Self::RtuOverTcp(address) => address.set_port(0),
-            Self::Rtu(_) => {}
-        }
-    }
-
-    /// Lifts that name this same place are meant to share it.
-    fn is_shared(&self) -> bool {
-        match self {
-            Self::Tcp(address) | Self::RtuOverTcp(address) => address.port() != 0,
-            Self::Rtu(_) => true,
-        }
-    }
 }
 
 /// A simulated plant that runs.
@@ -212,74 +182,6 @@ async fn kept_or_new(plant: &Plant, options: &Options, store: &KeptStore) -> any
     Ok(thawed)
 }
 
-/// The registers of a lift, as its PLC shows them.
-struct Registers {
-    lift: kernel::plant::Lift,
-    profile: Profile,
-    shown: watch::Sender<Vec<u16>>,
-    /// The last number that was given to a command which brought none.
-    numbered: u16,
-}
-
-impl Registers {
-    /// The model tells commands apart by number; where the wire carries none, each write is another command.
-    fn number(&mut self, block: &mut CommandBlock) {
-        if block.number == 0 && !self.profile.capabilities().echo {
-            self.numbered = self.numbered.wrapping_add(1).max(1);
-            block.number = self.numbered;
-        }
-    }
-
-    fn show(&self, status: &LiftStatus) {
-        match self.profile.encode_status(&self.lift, status) {
-            Ok(words) => {
-                self.shown.send_replace(words);
-            }
-            Err(error) => tracing::error!(%error, "a status does not fit the registers"),
-        }
-    }
-}
-
-type Bound = (BTreeMap<LiftId, Registers>, BTreeMap<LiftId, SocketAddr>);
-
-async fn serve_plcs(
-    plant: &Plant,
-    sim: &SimPlant,
-    options: &Options,
-    inputs: &mpsc::Sender<Input>,
-    seen: &Arc<Rejections>,
-    stop: &CancellationToken,
-) -> anyhow::Result<Bound> {
-    let mut registers = BTreeMap::new();
-    let mut servers: Vec<(Listen, Units)> = Vec::new();
-    for (id, plc) in &options.plcs {
-        let lift =
-            plant.lifts.get(id).with_context(|| format!("there is no lift {id} in the plant"))?.clone();
-        let status = sim.lift_status(id).with_context(|| format!("lift {id} has no stops"))?;
-        let words = plc.profile.encode_status(&lift, &status)?;
-        let (shown, read) = watch::channel(words);
-        let numbered = status.accepted;
-        registers.insert(id.clone(), Registers { lift, profile: plc.profile.clone(), shown, numbered });
-        let command = Mutex::new(vec![0; usize::from(plc.profile.command_window().count)]);
-        let unit = Unit { lift: id.clone(), profile: plc.profile.clone(), status: read, command };
-        let shared = servers.iter_mut().find(|(listen, _)| listen.is_shared() && *listen == plc.listen);
-        match shared {
-            Some((_, units)) => _ = units.insert(plc.unit, unit),
-            None => servers.push((plc.listen.clone(), Units::from([(plc.unit, unit)]))),
-        }
-    }
-    let mut addresses = BTreeMap::new();
-    for (listen, units) in servers {
-        let lifts: Vec<LiftId> = units.values().map(|unit| unit.lift.clone()).collect();
-        let server = PlcServer::bind(&listen, units).await?;
-        if let Some(address) = server.address()? {
-            addresses.extend(lifts.into_iter().map(|lift| (lift, address)));
-        }
-        tokio::spawn(server.serve(inputs.clone(), Arc::clone(seen), stop.clone()));
-    }
-    Ok((registers, addresses))
-}
-
 /// The task that owns the plant.
 struct Owner {
     sim: SimPlant,
@@ -372,7 +274,7 @@ impl Owner {
             Input::Happened(SimEvent::ControlBeat { vehicle }) if self.frame_is_lost(&vehicle) => {}
             Input::Happened(SimEvent::CommandBlock { lift, mut block }) => {
                 if let Some(registers) = self.registers.get_mut(&lift) {
-                    registers.number(&mut block);
+                    registers.complete(&mut block);
                 }
                 self.happen(SimEvent::CommandBlock { lift, block });
             }
@@ -396,7 +298,7 @@ impl Owner {
         while let Some(effect) = self.sim.poll_effect() {
             match effect {
                 SimEffect::LiftStatus { lift, status } => {
-                    if let Some(registers) = self.registers.get(&lift) {
+                    if let Some(registers) = self.registers.get_mut(&lift) {
                         registers.show(&status);
                     }
                 }

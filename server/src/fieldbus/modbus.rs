@@ -5,12 +5,13 @@
 //! be taken for the answer to the next request. Echoes are compared here, because the library compares them in
 //! debug builds only.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use kernel::gateway::{CommandBlock, Event, WriteResult};
 use kernel::ids::LiftId;
+use kernel::lift::LiftStatus;
 use kernel::plant::Lift;
 use kernel::timing::{LIFT_POLL_PERIOD, PLC_ACK_DEADLINE};
 use tokio::sync::mpsc;
@@ -20,8 +21,8 @@ use tokio_modbus::slave::SlaveContext as _;
 use tokio_modbus::{Error, ExceptionCode, Request, Response, Slave};
 use tokio_util::sync::CancellationToken;
 
-use super::profile::Profile;
 use super::wire::Wire;
+use super::{Memory, Profile};
 
 /// Slowest scan of a PLC. Requests are served once per scan.
 const SCAN_MAX: Duration = Duration::from_millis(300);
@@ -74,7 +75,7 @@ pub struct BusLift {
     pub model: Lift,
     /// Modbus unit.
     pub unit: u8,
-    /// Its registers.
+    /// Where it keeps what.
     pub profile: Profile,
 }
 
@@ -112,7 +113,7 @@ pub fn start(
     stop: CancellationToken,
 ) -> Bus {
     let (writes, queue) = mpsc::channel(WRITES_MAX);
-    let task = Task { wire, lifts, patience, events, queue };
+    let task = Task { wire, lifts, memories: BTreeMap::new(), patience, events, queue };
     tokio::spawn(async move { stop.run_until_cancelled(task.run()).await });
     Bus { writes }
 }
@@ -134,6 +135,7 @@ impl Bus {
 struct Task {
     wire: Wire,
     lifts: Vec<BusLift>,
+    memories: BTreeMap<LiftId, Memory>,
     patience: Patience,
     events: mpsc::Sender<Event>,
     queue: mpsc::Receiver<Write>,
@@ -223,16 +225,12 @@ impl Task {
                 }
             }
             let Some(lift) = self.lifts.get(idx) else { break };
-            let window = lift.profile.status_window();
-            let request = Request::ReadHoldingRegisters(window.start, window.count);
-            match self.call(context, lift.unit, request).await {
-                Call::Answered(Response::ReadHoldingRegisters(words)) => {
-                    match lift.profile.decode_status(&lift.model, &words) {
-                        Ok(status) => self.tell(Event::Read { lift: lift.lift.clone(), status }).await?,
-                        Err(err) => self.read_failed(&lift.lift, &err.to_string()).await?,
-                    }
-                }
-                Call::Answered(other) => return Ok(Some(format!("a read was answered with {other:?}"))),
+            match self.call(context, lift.unit, lift.profile.read_request()).await {
+                Call::Answered(answer) => match self.decode(idx, &answer) {
+                    Some((lift, Ok(status))) => self.tell(Event::Read { lift, status }).await?,
+                    Some((lift, Err(reason))) => self.read_failed(&lift, &reason).await?,
+                    None => return Ok(Some(format!("a read was answered with {answer:?}"))),
+                },
                 Call::Refused(code) if is_orderly(code) => {
                     self.read_failed(&lift.lift, &refusal(code)).await?;
                 }
@@ -243,6 +241,14 @@ impl Task {
         Ok(None)
     }
 
+    /// What a lift shows by an answer; none when that is no answer to a read of it.
+    fn decode(&mut self, idx: usize, answer: &Response) -> Option<(LiftId, Result<LiftStatus, String>)> {
+        let lift = self.lifts.get(idx)?;
+        let memory = self.memories.entry(lift.lift.clone()).or_default();
+        let decoded = lift.profile.decode(&lift.model, answer, memory, Instant::now())?;
+        Some((lift.lift.clone(), decoded))
+    }
+
     /// Writes one command block in one request. The reason, when the connection broke.
     async fn perform(&self, context: &mut Context, write: Write) -> Result<Option<String>, Unheard> {
         let Some(lift) = self.lifts.iter().find(|it| it.lift == write.lift) else {
@@ -251,15 +257,9 @@ impl Task {
         if write.asked_at.elapsed() >= self.patience.write {
             return self.written(&write, WriteResult::NotSent).await.map(|()| None);
         }
-        let words = lift.profile.encode_command(&write.block);
-        let window = lift.profile.command_window();
-        let request = Request::WriteMultipleRegisters(window.start, Cow::Owned(words));
+        let request = lift.profile.write_request(&write.block);
         let (result, broken) = match self.call(context, lift.unit, request).await {
-            Call::Answered(Response::WriteMultipleRegisters(start, count))
-                if (start, count) == (window.start, window.count) =>
-            {
-                (WriteResult::Confirmed, None)
-            }
+            Call::Answered(answer) if lift.profile.confirms(&answer) => (WriteResult::Confirmed, None),
             Call::Answered(other) => {
                 (WriteResult::Unknown, Some(format!("a write was answered with {other:?}")))
             }

@@ -2,7 +2,8 @@
 //!
 //! All registers are holding registers, addressed from 0 as on the wire. The status block is read in one request
 //! (FC03), the command block is written in one request (FC16), so neither is ever seen half changed. Another maker's
-//! PLC is another table in the site file, `[profiles.NAME]`, not new code. No code of a field is 0 where 0 could be
+//! PLC is another table in the site file, `[profiles.NAME]`, not new code; one without registers is a profile of
+//! [`super::contacts`]. No code of a field is 0 where 0 could be
 //! the silence of a PLC that has not started: a block of zeros is refused, not believed.
 //!
 //! What is mapped is what the PLC can tell, and the gateway's rules follow that. `command.number`, `status.accepted` and
@@ -92,15 +93,15 @@ pub struct NoStop {
     pub floor: FloorId,
 }
 
-/// A validated profile.
+/// A validated register profile.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct RegisterProfile {
     registers: Registers,
     status: Window,
     command: Window,
 }
 
-/// Registers next to each other.
+/// Registers, or contacts, next to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First address.
@@ -110,18 +111,18 @@ pub struct Window {
 }
 
 impl Window {
-    fn over(lowest: u16, highest: u16) -> Self {
+    pub(super) fn over(lowest: u16, highest: u16) -> Self {
         Self { start: lowest, count: (highest - lowest).saturating_add(1) }
     }
 
-    /// Whether `count` registers from `address` lie inside.
+    /// Whether `count` of them from `address` lie inside.
     pub fn covers(&self, address: u16, count: u16) -> bool {
         let end = u32::from(address) + u32::from(count);
         address >= self.start && end <= u32::from(self.start) + u32::from(self.count)
     }
 }
 
-impl Profile {
+impl RegisterProfile {
     /// The profile [`BUILT_IN`].
     pub fn built_in() -> Self {
         let registers = Registers::built_in();

@@ -56,14 +56,14 @@ fn the_documented_table_is_the_built_in_profile() {
 
 #[test]
 fn the_built_in_profile_is_valid() {
-    assert_eq!(Profile::try_new(Registers::built_in()), Ok(Profile::built_in()));
+    assert_eq!(RegisterProfile::try_new(Registers::built_in()), Ok(RegisterProfile::built_in()));
 }
 
 #[test]
 fn every_status_survives_the_registers() {
     use DoorState::{Closed, Closing, Obstructed, Open, Opening};
     use LiftMode::{Emergency, Fire, Human, Maintenance, Vehicle};
-    let (profile, lift) = (Profile::built_in(), lift());
+    let (profile, lift) = (RegisterProfile::built_in(), lift());
     for door in [Closed, Opening, Open, Closing, Obstructed] {
         for motion in [Motion::Still, Motion::Up, Motion::Down] {
             for mode in [Vehicle, Human, Fire, Maintenance, Emergency] {
@@ -79,7 +79,7 @@ fn every_status_survives_the_registers() {
 fn every_command_survives_the_registers() {
     let mut registers = Registers::built_in();
     registers.command = CommandRegisters { number: Some(202), action: 200, floor: 201 };
-    let profile = Profile::try_new(registers).unwrap();
+    let profile = RegisterProfile::try_new(registers).unwrap();
     for action in [LiftAction::GoTo, LiftAction::OpenDoor, LiftAction::CloseDoor] {
         let before = CommandBlock { number: 65535, action, floor: 3 };
         let words = profile.encode_command(&before);
@@ -90,7 +90,7 @@ fn every_command_survives_the_registers() {
 
 #[test]
 fn senseless_registers_name_register_and_value() {
-    let (profile, lift) = (Profile::built_in(), lift());
+    let (profile, lift) = (RegisterProfile::built_in(), lift());
     let good = profile.encode_status(&lift, &status()).unwrap();
     let rows: &[(usize, u16, &str)] = &[
         (0, 0, "register 0 (status.floor) holds stop 0, the lift has stops 1 to 3"),
@@ -146,7 +146,7 @@ fn what_is_mapped_is_what_the_plc_can_tell() {
     for (change, expected) in rows {
         let mut registers = Registers::built_in();
         change(&mut registers);
-        let profile = Profile::try_new(registers).unwrap();
+        let profile = RegisterProfile::try_new(registers).unwrap();
         assert_eq!(profile.capabilities(), *expected);
         let words = profile.encode_status(&lift(), &status()).unwrap();
         let read = profile.decode_status(&lift(), &words).unwrap();
@@ -190,7 +190,7 @@ fn a_profile_that_cannot_work_is_refused() {
     for (change, expected) in rows.iter().chain(CLAIMS) {
         let mut registers = Registers::built_in();
         change(&mut registers);
-        let wrong = Profile::try_new(registers).unwrap_err();
+        let wrong = RegisterProfile::try_new(registers).unwrap_err();
         let text: Vec<String> = wrong.iter().map(ToString::to_string).collect();
         assert_eq!(text.join("; "), *expected);
     }
@@ -199,6 +199,6 @@ fn a_profile_that_cannot_work_is_refused() {
 #[test]
 fn a_floor_without_a_stop_is_not_written() {
     let status = LiftStatus { floor: FloorId::try_new("F9").unwrap(), ..status() };
-    let refused = Profile::built_in().encode_status(&lift(), &status).unwrap_err();
+    let refused = RegisterProfile::built_in().encode_status(&lift(), &status).unwrap_err();
     assert_eq!(refused.to_string(), "the lift has no stop on floor F9");
 }

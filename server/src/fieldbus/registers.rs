@@ -13,7 +13,7 @@ pub const READ_REGISTERS_MAX: u16 = 125;
 
 /// What a lift may take to show that it does what was asked, in seconds. Less than the shortest nobody can see, at five
 /// reads a second of a PLC that may be held up for a scan or two; a lift that takes longer than the longest is broken.
-const REACTION_S: std::ops::RangeInclusive<f64> = 1.0..=10.0;
+pub(super) const REACTION_S: std::ops::RangeInclusive<f64> = 1.0..=10.0;
 
 /// A field, where it stands, and the values that it may hold.
 pub type Field = (&'static str, u16, &'static str);

@@ -24,8 +24,8 @@ use crate::clock::{self, Clock};
 use crate::drill::Levers;
 use crate::drill::levers::Program;
 use crate::drill::roads::Reader;
+use crate::fieldbus::Profile;
 use crate::fieldbus::modbus::{self, Bus, BusLift, Patience};
-use crate::fieldbus::profile::Profile;
 use crate::fieldbus::wire::Wire;
 use crate::messaging::codec::{decode_for_gateway, encode};
 use crate::messaging::topics::{GatewayRoad, Topic, VehicleRoad, every_control_beat};
@@ -63,7 +63,7 @@ pub struct PlcLink {
     pub wire: Wire,
     /// Modbus unit.
     pub unit: u8,
-    /// Its registers.
+    /// Where it keeps what.
     pub profile: Profile,
 }
 

@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use kernel::gateway::CommandBlock;
 use kernel::ids::LiftId;
+use kernel::lift::LiftStatus;
+use kernel::plant::Lift;
 use sim::plant::SimEvent;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -22,7 +25,9 @@ use tokio_util::sync::CancellationToken;
 use super::line::Line;
 use super::rejections::Rejections;
 use super::{Input, Listen};
-use crate::fieldbus::profile::{Profile, Window};
+use crate::fieldbus::Profile;
+use crate::fieldbus::contacts::ContactProfile;
+use crate::fieldbus::profile::{NoStop, RegisterProfile, Window};
 
 /// Connections that an address accepts at once, as PLCs do; a further one is closed at once.
 const CONNECTIONS_MAX: usize = 8;
@@ -33,10 +38,26 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Unit {
     pub(super) lift: LiftId,
     pub(super) profile: Profile,
-    /// The words of the status window, as of the last scan.
-    pub(super) status: watch::Receiver<Vec<u16>>,
-    /// The words of the command window, as written last.
+    /// What it shows, as of the last scan.
+    pub(super) status: watch::Receiver<Image>,
+    /// The words of the command window, as written last; contacts spring back.
     pub(super) command: Mutex<Vec<u16>>,
+}
+
+/// What a PLC shows, as it stands in what is read in one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Image {
+    Words(Vec<u16>),
+    Bits(Vec<bool>),
+}
+
+impl Image {
+    pub(super) fn of(profile: &Profile, lift: &Lift, status: &LiftStatus) -> Result<Self, NoStop> {
+        match profile {
+            Profile::Registers(registers) => registers.encode_status(lift, status).map(Self::Words),
+            Profile::Contacts(contacts) => Ok(Self::Bits(contacts.encode_inputs(lift, status))),
+        }
+    }
 }
 
 /// All units behind one address, by their Modbus unit number.
@@ -165,52 +186,46 @@ impl Service for Plc {
 
 impl Plc {
     fn answer(&self, unit: &Unit, request: &Request<'_>) -> Result<Response, ExceptionCode> {
-        match request {
-            Request::ReadHoldingRegisters(address, count) => {
-                unit.read(*address, *count).map(Response::ReadHoldingRegisters)
+        match (&unit.profile, request) {
+            (Profile::Registers(registers), Request::ReadHoldingRegisters(address, count)) => {
+                unit.read(registers, *address, *count).map(Response::ReadHoldingRegisters)
             }
-            Request::WriteMultipleRegisters(address, words) => {
-                self.write(unit, *address, words)?;
-                let count = u16::try_from(words.len()).map_err(|_| ExceptionCode::IllegalDataValue)?;
+            (Profile::Registers(registers), Request::WriteMultipleRegisters(address, words)) => {
+                let count = fitting(registers.command_window(), *address, words.len())?;
+                let block = registers.decode_command(*address, words);
+                self.take(unit, block.map_err(|_| ExceptionCode::IllegalDataValue)?)?;
+                words.as_ref().clone_into(&mut unit.command.lock().unwrap_or_else(PoisonError::into_inner));
                 Ok(Response::WriteMultipleRegisters(*address, count))
             }
-            Request::ReadCoils(..)
-            | Request::ReadDiscreteInputs(..)
-            | Request::WriteSingleCoil(..)
-            | Request::WriteMultipleCoils(..)
-            | Request::ReadInputRegisters(..)
-            | Request::WriteSingleRegister(..)
-            | Request::ReportServerId
-            | Request::MaskWriteRegister(..)
-            | Request::ReadWriteMultipleRegisters(..)
-            | Request::ReadDeviceIdentification(..)
-            | Request::Custom(..) => Err(ExceptionCode::IllegalFunction),
+            (Profile::Contacts(contacts), Request::ReadDiscreteInputs(address, count)) => {
+                unit.read_inputs(contacts, *address, *count).map(Response::ReadDiscreteInputs)
+            }
+            (Profile::Contacts(contacts), Request::WriteMultipleCoils(address, coils)) => {
+                let count = fitting(contacts.coil_window(), *address, coils.len())?;
+                self.take(unit, contacts.decode_coils(coils).ok_or(ExceptionCode::IllegalDataValue)?)?;
+                Ok(Response::WriteMultipleCoils(*address, count))
+            }
+            (Profile::Registers(_) | Profile::Contacts(_), _) => Err(ExceptionCode::IllegalFunction),
         }
     }
 
-    fn write(&self, unit: &Unit, address: u16, words: &[u16]) -> Result<(), ExceptionCode> {
-        let window = unit.profile.command_window();
-        if address != window.start || words.len() != usize::from(window.count) {
-            return Err(ExceptionCode::IllegalDataAddress);
-        }
-        let block =
-            unit.profile.decode_command(address, words).map_err(|_| ExceptionCode::IllegalDataValue)?;
+    fn take(&self, unit: &Unit, block: CommandBlock) -> Result<(), ExceptionCode> {
         let input = Input::Happened(SimEvent::CommandBlock { lift: unit.lift.clone(), block });
         // A full mailbox means that the plant does not keep up: the PLC says so and took nothing.
-        self.inputs.try_send(input).map_err(|_| ExceptionCode::ServerDeviceBusy)?;
-        words.clone_into(&mut unit.command.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(())
+        self.inputs.try_send(input).map_err(|_| ExceptionCode::ServerDeviceBusy)
     }
 }
 
 impl Unit {
-    fn read(&self, address: u16, count: u16) -> Result<Vec<u16>, ExceptionCode> {
-        let status = self.profile.status_window();
-        let command = self.profile.command_window();
+    fn read(&self, registers: &RegisterProfile, address: u16, count: u16) -> Result<Vec<u16>, ExceptionCode> {
+        let (status, command) = (registers.status_window(), registers.command_window());
         let words = if count == 0 {
             None
         } else if status.covers(address, count) {
-            slice(status, &self.status.borrow(), address, count)
+            match &*self.status.borrow() {
+                Image::Words(words) => slice(status, words, address, count),
+                Image::Bits(_) => None,
+            }
         } else if command.covers(address, count) {
             let written = self.command.lock().unwrap_or_else(PoisonError::into_inner);
             slice(command, &written, address, count)
@@ -219,11 +234,31 @@ impl Unit {
         };
         words.ok_or(ExceptionCode::IllegalDataAddress)
     }
+
+    fn read_inputs(
+        &self,
+        contacts: &ContactProfile,
+        address: u16,
+        count: u16,
+    ) -> Result<Vec<bool>, ExceptionCode> {
+        let window = contacts.input_window();
+        match &*self.status.borrow() {
+            Image::Bits(bits) if count > 0 => slice(window, bits, address, count),
+            Image::Bits(_) | Image::Words(_) => None,
+        }
+        .ok_or(ExceptionCode::IllegalDataAddress)
+    }
 }
 
-fn slice(window: Window, words: &[u16], address: u16, count: u16) -> Option<Vec<u16>> {
+fn slice<T: Clone>(window: Window, all: &[T], address: u16, count: u16) -> Option<Vec<T>> {
     let start = usize::from(address.checked_sub(window.start)?);
-    words.get(start..start + usize::from(count)).map(<[u16]>::to_vec)
+    all.get(start..start + usize::from(count)).map(<[T]>::to_vec)
+}
+
+/// How many are written, when that is the whole command.
+fn fitting(window: Window, address: u16, n_written: usize) -> Result<u16, ExceptionCode> {
+    let fits = address == window.start && n_written == usize::from(window.count);
+    fits.then_some(window.count).ok_or(ExceptionCode::IllegalDataAddress)
 }
 
 fn refusal_name(exception: ExceptionCode) -> &'static str {

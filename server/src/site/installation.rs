@@ -10,6 +10,7 @@ use super::problem::Problems;
 use super::reader::Table;
 use super::sections::{Declared, millis};
 use super::{Plc, plcs};
+use crate::fieldbus::Profile;
 
 /// One lift and how its PLC is reached.
 pub(super) fn lift(
@@ -35,15 +36,21 @@ pub(super) fn lift(
         }
     };
     table.finish(problems);
-    let (plc, capabilities) = plc?;
+    let (plc, profile) = plc?;
+    let stops = stops?;
+    if let Some(n_mapped) = profile.as_ref().and_then(Profile::n_stops).filter(|it| *it != stops.len()) {
+        let (name, n_stops) = (&plc.profile, stops.len());
+        let text = format!("\"{name}\" has contacts for {n_mapped} stops, the lift has {n_stops}");
+        problems.report(&format!("{path}.profile"), text);
+    }
     let lift = Lift {
         gateway: gateway?,
-        stops: stops?,
+        stops,
         travel_per_floor_ms: millis(travel?),
         door_ms: millis(door?),
         capacity_vehicles: u8::try_from(capacity?).ok()?,
         payload_kg: payload?,
-        capabilities,
+        capabilities: profile.map(|it| it.capabilities()).unwrap_or_default(),
     };
     Some((lift, plc))
 }

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kernel::plant::Capabilities;
-
 use super::limits as limit;
 use super::problem::Problems;
 use super::reader::{Table, text_of};
 use super::sections::BUILT_IN_PROFILE;
 use super::{HostPort, Plc};
-use crate::fieldbus::profile_named;
 use crate::fieldbus::wire::{BAUD, Parity, SerialLine, Wire};
+use crate::fieldbus::{Profile, profile_named};
 use crate::spelling::nearest;
 
 /// How one lift's PLC is reached, and what it can tell.
@@ -18,7 +16,7 @@ pub(super) fn plc(
     problems: &mut Problems,
     mut table: Table<'_>,
     profiles: &BTreeMap<String, toml::Table>,
-) -> Option<(Plc, Capabilities)> {
+) -> Option<(Plc, Option<Profile>)> {
     let wire = wire(problems, &mut table);
     let unit =
         if table.optional("unit").is_some() { table.whole(problems, "unit", limit::UNIT) } else { Some(1) };
@@ -44,8 +42,8 @@ pub(super) fn plc(
     });
     let profile = profile?.to_owned();
     // What is wrong with the profile was reported where it stands.
-    let can = profile_named(&profile, profiles).map(|it| it.capabilities()).unwrap_or_default();
-    Some((Plc { wire: wire?, unit: u8::try_from(unit?).ok()?, profile }, can))
+    let known = profile_named(&profile, profiles).ok();
+    Some((Plc { wire: wire?, unit: u8::try_from(unit?).ok()?, profile }, known))
 }
 
 /// Transports by their names in a site file.

@@ -154,6 +154,11 @@ fn keys_and_values_are_checked() {
                 "[vehicles]",
                 "[profiles.acme.command]\naction = 2\nfloor = 3\n[profiles.acme.status]\nfloor = 10\nlevelled = 11\nmotion = 13\nmode = 14\nfault = 15\n[vehicles]",
             ),
+            ("[vehicles]", "[profiles.acme]\nkind = \"magic\"\n[vehicles]"),
+            (
+                "[vehicles]",
+                "[profiles.relay]\nkind = \"contacts\"\ncoils = { call = [0, 1, 2], open = 3, close = 4 }\n[profiles.relay.inputs]\nat_stop = [0, 1, 2]\nclosed = 3\nopened = 4\nup = 5\ndown = 6\nvehicle = 7\nfire = 8\nmaintenance = 9\nemergency = 10\nfault = 11\n[vehicles]",
+            ),
             ("plc = { ", "plc = { transport = \"canbus\", "),
             ("plc = { address", "plc = { transport = \"rtu\", address"),
             (
@@ -296,4 +301,21 @@ fn the_small_site_reads_as_written() {
     expect![[r#"["L1: 127.0.0.1:1502 unit 1 hoistway-plc"]"#]].assert_eq(&format!("{plcs:?}"));
     let plant = serde_json::to_string_pretty(&site.plant).unwrap();
     expect_file!["../../tests/it/expect/site-small.json"].assert_eq(&plant);
+}
+
+#[test]
+fn a_contact_profile_has_contacts_for_each_stop_of_its_lift() {
+    let profile = "[profiles.relay]\nkind = \"contacts\"\ncoils = { call = [0, 1, 2], open = 3, close = 4 }\n[profiles.relay.inputs]\nat_stop = [0, 1, 2]\nclosed = 3\nopened = 4\nup = 5\ndown = 6\nvehicle = 7\nfire = 8\nmaintenance = 9\nemergency = 10\nfault = 11\noccupied = 12\n[vehicles]";
+    let text = SMALL
+        .replace("profile = \"hoistway-plc\"", "profile = \"relay\"")
+        .replace("\n[vehicles]", &format!("\n{profile}"));
+    let expected = "lifts.L1.plc.profile: \"relay\" has contacts for 3 stops, the lift has 2";
+    let refused = parse(&text, "small.toml").unwrap_err().to_string();
+    assert!(refused.ends_with(expected), "{refused}");
+    let site = parse(
+        &text.replace("[0, 1, 2]", "[0, 1]").replace("open = 3, close = 4", "open = 2, close = 3"),
+        "s",
+    );
+    let can = site.unwrap_or_else(|errors| panic!("{errors}")).plant.lifts.into_values().next().unwrap();
+    assert!(!can.capabilities.echo && !can.capabilities.boot && !can.capabilities.heartbeat);
 }
