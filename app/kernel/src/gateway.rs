@@ -196,7 +196,7 @@ impl Gateway {
             }
             Event::MessageRejected => self.messages_rejected += 1,
             Event::Written { lift, number, result } => {
-                self.with_channel(&lift, |channel| channel.written(number, result, now));
+                self.written(&lift, number, result, now);
             }
         }
         self.step(now);
@@ -218,6 +218,16 @@ impl Gateway {
         match echo {
             Some(due) if due < self.next_status => Some((due, "an echo is overdue")),
             Some(_) | None => Some((self.next_status, "the status is due")),
+        }
+    }
+
+    fn written(&mut self, lift: &LiftId, number: u16, result: WriteResult, now: Now) {
+        let Some(channel) = self.channels.get_mut(lift) else { return };
+        channel.written(number, result, now);
+        let kept = self.marks.lifts.get_mut(lift).and_then(|it| it.in_flight.as_mut());
+        if let Some(kept) = kept.filter(|it| !it.confirmed && channel.rests_on_the_write_of(&it.command)) {
+            kept.confirmed = true;
+            self.effects.push_back(Effect::Persist(self.marks.clone()));
         }
     }
 

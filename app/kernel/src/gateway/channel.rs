@@ -37,8 +37,8 @@ enum Phase {
     Awaiting {
         flight: InFlight,
         until: Mono,
-        /// The write is known to be over: a later read may show what came of it.
-        wrote: bool,
+        /// When the write was known to be over: a later read may show what came of it.
+        wrote: Option<Mono>,
     },
     /// It may have run. Reads that succeed in one row since `good_since`, of a PLC that scans, settle it.
     Verifying {
@@ -147,6 +147,16 @@ impl Channel {
         in_flight || self.queue.iter().any(|(command, _)| command.id == *id)
     }
 
+    /// This command is in flight, and that its write was confirmed is all that is known of it.
+    pub(super) fn rests_on_the_write_of(&self, id: &CommandId) -> bool {
+        match &self.phase {
+            Phase::Idle => false,
+            Phase::Awaiting { flight, .. } | Phase::Verifying { flight, .. } => {
+                flight.confirmed && flight.command == *id
+            }
+        }
+    }
+
     /// Nothing waits, nothing is under way, and the lift is seen to rest.
     pub(super) fn is_settled(&self, now: Now) -> bool {
         let seen = self.newest.as_ref().filter(|(_, at)| now.mono.since(*at) <= LIFT_READ_AGE_MAX);
@@ -191,10 +201,11 @@ impl Channel {
             plc_boot: status.boot,
             expects: command.expects.clone(),
             aim: Some(Aim { action: command.action, floor: command.floor.clone() }),
+            confirmed: false,
         };
         self.inferred.forget_strays();
         let until = now.mono + PLC_ACK_DEADLINE;
-        self.phase = Phase::Awaiting { flight: flight.clone(), until, wrote: false };
+        self.phase = Phase::Awaiting { flight: flight.clone(), until, wrote: None };
         Some((flight, CommandBlock { number, action: command.action, floor }))
     }
 
@@ -206,7 +217,7 @@ impl Channel {
             self.ticks.pop_front();
         }
         self.note_good_read(now);
-        let status = self.with_what_is_not_told(status);
+        let status = self.with_what_is_not_told(status, now);
         let before = self.newest.as_ref().map(|(status, _)| (status.boot, status.heartbeat));
         if self.lift.capabilities.boot && before.is_some_and(|(boot, _)| boot != status.boot) {
             self.log.push(format!("the PLC has restarted: its boot counter is {}", status.boot));
@@ -275,7 +286,8 @@ impl Channel {
         if flight.number != number {
             return;
         }
-        *wrote = true;
+        *wrote = Some(now.mono);
+        flight.confirmed = result == WriteResult::Confirmed && !self.lift.capabilities.echo;
         let flight = flight.clone();
         match result {
             WriteResult::Confirmed => self.judge(false, now),

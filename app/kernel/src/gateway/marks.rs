@@ -73,6 +73,10 @@ pub struct InFlight {
     /// What was asked; none in marks that are older than PLCs without echo.
     #[serde(default)]
     pub aim: Option<Aim>,
+    /// The PLC has confirmed the write. Kept for one without echo alone: there it says that the command may be in force
+    /// although nothing shows, as when a door is stuck.
+    #[serde(default)]
+    pub confirmed: bool,
 }
 
 /// What was asked of a lift.

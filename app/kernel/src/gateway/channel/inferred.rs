@@ -2,11 +2,13 @@
 //! like the words of a PLC that tells everything.
 //!
 //! Without echo a command counts as taken once the lift is seen to do it, or to have done it, in a read after the write;
-//! and as finished once the lift rests. Without boot counter each loss of the connection counts as a start. Without
+//! and as finished once the lift rests. A lift that showed it before the write has to show it for as long as it may take
+//! to react: by then the PLC has taken what it took. Without boot counter each loss of the connection counts as a start. Without
 //! heartbeat each read counts as a scan.
 
 use crate::lift::{DoorState, Expectation, LiftAction, LiftStatus, Motion};
 use crate::plant::Lift;
+use crate::time::Now;
 
 use super::super::marks::{Aim, LiftMarks};
 use super::{Channel, Phase};
@@ -43,7 +45,7 @@ impl Inferred {
 
 impl Channel {
     /// What was read, and what can be said in place of the rest.
-    pub(super) fn with_what_is_not_told(&mut self, mut status: LiftStatus) -> LiftStatus {
+    pub(super) fn with_what_is_not_told(&mut self, mut status: LiftStatus, now: Now) -> LiftStatus {
         let can = self.lift.capabilities;
         if !can.heartbeat {
             self.inferred.reads = self.inferred.reads.wrapping_add(1);
@@ -53,22 +55,25 @@ impl Channel {
             status.boot = self.inferred.losses;
         }
         if !can.echo {
-            self.infer_echo(&status);
+            self.infer_echo(&status, now);
             (status.accepted, status.completed) = (self.inferred.accepted, self.inferred.completed);
         }
         status
     }
 
-    fn infer_echo(&mut self, status: &LiftStatus) {
+    fn infer_echo(&mut self, status: &LiftStatus, now: Now) {
         let flight = match &self.phase {
-            Phase::Awaiting { flight, wrote: true, .. } | Phase::Verifying { flight, .. } => Some(flight),
-            // A read from before the write shows nothing of the command.
-            Phase::Idle | Phase::Awaiting { wrote: false, .. } => None,
+            Phase::Awaiting { flight, wrote, .. } => wrote.map(|since| (flight, since)),
+            Phase::Verifying { flight, good_since } => Some((flight, good_since.unwrap_or(now.mono))),
+            Phase::Idle => None,
         };
-        if let Some((flight, aim)) = flight.and_then(|it| Some((it, it.aim.as_ref()?))) {
+        // A read from before the write shows nothing of the command.
+        if let Some((flight, since, aim)) = flight.and_then(|(it, since)| Some((it, since, it.aim.as_ref()?)))
+        {
             let same_boot = status.boot == flight.plc_boot;
             let counted = !same_boot && self.lift.capabilities.boot;
-            let done = !counted && is_done(aim, status);
+            let reacted = !was_done(aim, &flight.expects) || now.mono.since(since) >= self.settles_after();
+            let done = !counted && reacted && is_done(aim, status);
             if done || same_boot && has_begun(aim, &flight.expects, status, &self.lift) {
                 self.inferred.accepted = flight.number;
             } else if !status.levelled || status.expectation() != flight.expects {
@@ -88,6 +93,17 @@ pub(super) fn is_done(aim: &Aim, status: &LiftStatus) -> bool {
             LiftAction::GoTo => true,
             LiftAction::OpenDoor => status.door == DoorState::Open,
             LiftAction::CloseDoor => status.door == DoorState::Closed,
+        }
+}
+
+/// The lift showed what was asked of it before it was asked.
+fn was_done(aim: &Aim, before: &Expectation) -> bool {
+    let stood = before.motion == Motion::Still && before.floor == aim.floor;
+    stood
+        && match aim.action {
+            LiftAction::GoTo => true,
+            LiftAction::OpenDoor => before.door == DoorState::Open,
+            LiftAction::CloseDoor => before.door == DoorState::Closed,
         }
 }
 

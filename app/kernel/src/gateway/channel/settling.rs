@@ -31,12 +31,15 @@ impl Channel {
     }
 
     /// The command did nothing. After a restart of the PLC, and without an echo, only a lift that stands as before, that
-    /// has nothing under way and that was never seen otherwise did not move and will not.
+    /// has nothing under way and that was never seen otherwise did not move and will not. Without an echo not even that
+    /// one, where the PLC has taken the write: something may hold the lift. Only a counted start voids it.
     pub(super) fn is_untouched(&self, flight: &InFlight, status: &LiftStatus) -> bool {
         let rests = status.levelled && status.accepted == status.completed;
         let stands = rests && status.expectation() == flight.expects && !self.inferred.strayed();
-        let echo_tells = self.lift.capabilities.echo && !self.restarted(flight, status);
-        echo_tells || stands
+        let can = &self.lift.capabilities;
+        let restarted = self.restarted(flight, status);
+        let in_force = flight.confirmed && !(restarted && can.boot);
+        can.echo && !restarted || stands && !in_force
     }
 
     pub(super) fn settling(&self, now: Now) -> Option<Settling> {

@@ -105,9 +105,33 @@ fn a_read_from_before_the_write_shows_nothing_of_the_command() {
     bench.read();
     assert_eq!(bench.news(), Vec::<String>::new(), "the door stood open before");
     bench.written(1, WriteResult::Confirmed);
-    assert_eq!(bench.news(), Vec::<String>::new());
-    bench.read();
-    assert_eq!(bench.news(), [ACCEPTED], "and after: that is what was asked");
+    bench.run(Millis(PLC_SETTLE.0 - LIFT_POLL_PERIOD.0));
+    assert_eq!(bench.news(), Vec::<String>::new(), "the PLC may not have taken it yet");
+    bench.run(LIFT_POLL_PERIOD);
+    assert_eq!(bench.news(), [ACCEPTED], "that is what was asked");
+}
+
+/// A door is stuck, or a car is held: what was written is in force, and nothing else is sent before it shows.
+#[test]
+fn without_an_echo_a_write_that_the_plc_took_is_never_told_as_not_sent() {
+    for restart in [false, true] {
+        let capabilities = can(false, true, true);
+        let mut bench = written(capabilities, LiftAction::OpenDoor, "F1");
+        if restart {
+            bench = Bench::on(&plant(capabilities), bench.marks.clone(), 1000);
+        }
+        bench.run(Millis::seconds(60));
+        let doubt = if restart { Vec::new() } else { vec![UNKNOWN.to_owned()] };
+        assert_eq!(bench.news(), doubt, "restart {restart}");
+        assert_eq!(bench.reading().settling, Some(Settling::Unclear));
+        bench.status.door = DoorState::Opening;
+        bench.run(LIFT_POLL_PERIOD);
+        assert_eq!(bench.news(), [RAN], "restart {restart}");
+    }
+    let mut bench = written(can(false, true, true), LiftAction::OpenDoor, "F1");
+    bench.status.boot += 1;
+    bench.run(Millis::seconds(60));
+    assert_eq!(bench.news(), [UNKNOWN, NOT_SENT], "a start that was counted has voided it");
 }
 
 #[test]
@@ -169,7 +193,7 @@ fn a_slow_lift_is_watched_for_as_long_as_it_takes() {
     assert_eq!(bench.news(), [NOT_SENT]);
 }
 
-/// Whether the PLC echoes, what it then shows, and what becomes of the command: a lift on its way might be a PLC's own way
+/// Whether the PLC echoes, what it then shows, and what becomes of the command whose write it confirmed: a lift on its way might be a PLC's own way
 /// to its nearest stop.
 #[test]
 fn without_a_boot_counter_a_loss_of_the_connection_may_have_been_a_restart() {
@@ -178,7 +202,7 @@ fn without_a_boot_counter_a_loss_of_the_connection_may_have_been_a_restart() {
     let rows: [Row; 6] = [
         (false, 0, ("F1", false, Motion::Up, closed), &[UNKNOWN]),
         (false, 0, ("F2", true, still, closed), &[UNKNOWN, RAN]),
-        (false, 0, ("F1", true, still, closed), &[UNKNOWN, NOT_SENT]),
+        (false, 0, ("F1", true, still, closed), &[UNKNOWN]),
         (true, 1, ("F1", false, Motion::Up, closed), &[UNKNOWN]),
         (true, 1, ("F2", true, still, closed), &[UNKNOWN, RAN]),
         (true, 0, ("F1", true, still, closed), &[UNKNOWN, NOT_SENT]),
@@ -217,7 +241,8 @@ fn without_a_heartbeat_each_read_is_a_scan() {
 fn what_was_in_flight_over_a_restart_is_settled_by_the_lift_too() {
     for (door, expected) in [(DoorState::Open, RAN), (DoorState::Closed, NOT_SENT)] {
         let capabilities = can(false, false, false);
-        let before = written(capabilities, LiftAction::OpenDoor, "F1");
+        let mut before = ready(capabilities);
+        before.open("C1");
         let mut bench = Bench::on(&plant(capabilities), before.marks.clone(), 1000);
         bench.status.door = door;
         bench.run(PLC_SETTLE + LIFT_POLL_PERIOD.times(2));
@@ -239,7 +264,8 @@ fn marks_that_are_older_than_plcs_without_echo_are_read() {
         let mut older = serde_json::to_value(&before.marks).unwrap();
         let lift = older["lifts"]["L1"].as_object_mut().unwrap();
         lift.remove("shown");
-        lift["inFlight"].as_object_mut().unwrap().remove("aim");
+        let flight = lift["inFlight"].as_object_mut().unwrap();
+        assert!(flight.remove("aim").is_some() && flight.remove("confirmed").is_some());
         let mut bench = Bench::on(&plant(capabilities), serde_json::from_value(older).unwrap(), 1000);
         bench.status.door = door;
         bench.run(Millis::seconds(60));
