@@ -10,7 +10,7 @@ use kernel::ids::{
 };
 use kernel::lease::FencingToken;
 use kernel::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
-use kernel::plant::{Floor, Lift, LiftStop, Plant, Point, Station};
+use kernel::plant::{Capabilities, Floor, Lift, LiftStop, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
@@ -69,6 +69,7 @@ pub(crate) fn plant() -> Plant {
         door_ms: Millis::seconds(3),
         capacity_vehicles: 1,
         payload_kg: 2000,
+        capabilities: Capabilities::default(),
     };
     plant.lifts.insert(LiftId::try_new("L1").unwrap(), lift);
     plant

@@ -1,4 +1,4 @@
-//! The simulated plant on the real wire: each lift a Modbus TCP server, each vehicle an MQTT client of its own.
+//! The simulated plant on the real wire: each lift a PLC that is heard by Modbus, each vehicle an MQTT client of its own.
 //!
 //! One task owns the pure models of the crate `sim` and runs them at the pace of this machine's clock; everything
 //! else only carries: registers out of it, command blocks and messages into it. What happened to loads and lifts is
@@ -8,40 +8,43 @@
 mod fleet;
 mod kept;
 mod late;
+mod line;
 mod plc;
 mod rejections;
 mod report;
+mod wired;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use kernel::ids::{LiftId, VehicleId};
-use kernel::lift::LiftStatus;
 use kernel::plant::Plant;
 use kernel::time::{Millis, Mono};
 use sim::plant::{PlantTrouble, SimEffect, SimEvent, SimPlant, SimSeed};
 use sim::rng::Rng;
 use sim::vehicle::VehicleMessage;
 use sqlx::SqlitePool;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::drill::roads::Roads;
-use crate::fieldbus::profile::Profile;
+use crate::fieldbus::Profile;
 use crate::site::HostPort;
 use fleet::Fleet;
 use kept::KeptStore;
 use late::{Frame, Late};
-use plc::{PlcServer, Unit, Units};
 use rejections::Rejections;
 use report::ReportServer;
+use wired::{Registers, serve_plcs};
 
+pub use line::Line;
 pub use report::{LiftReport, LoadReport, PlantReport, RejectedReport};
+pub use wired::Listen;
 
 /// Inputs that wait for the plant. It handles one in microseconds, so this covers a flood from a whole fleet; beyond
 /// it a PLC answers "busy" and vehicles are heard later.
@@ -74,8 +77,8 @@ pub struct Options {
 /// How one PLC is put on the wire.
 #[derive(Clone, Debug)]
 pub struct PlcOptions {
-    /// Where it listens; port 0 takes a free one. Lifts with one address share the server.
-    pub listen: SocketAddr,
+    /// Where it listens. Lifts that listen at one place share the server.
+    pub listen: Listen,
     /// Its Modbus unit.
     pub unit: u8,
     /// Where it keeps what.
@@ -85,7 +88,7 @@ pub struct PlcOptions {
 /// A simulated plant that runs.
 #[derive(Debug)]
 pub struct Running {
-    /// Where each lift's PLC listens.
+    /// Where each lift's PLC listens, but for those on a serial line.
     pub plc_addresses: BTreeMap<LiftId, SocketAddr>,
     /// Where `GET /plant` is served.
     pub report_address: Option<SocketAddr>,
@@ -179,62 +182,6 @@ async fn kept_or_new(plant: &Plant, options: &Options, store: &KeptStore) -> any
     Ok(thawed)
 }
 
-/// The registers of a lift, as its PLC shows them.
-struct Registers {
-    lift: kernel::plant::Lift,
-    profile: Profile,
-    shown: watch::Sender<Vec<u16>>,
-}
-
-impl Registers {
-    fn show(&self, status: &LiftStatus) {
-        match self.profile.encode_status(&self.lift, status) {
-            Ok(words) => {
-                self.shown.send_replace(words);
-            }
-            Err(error) => tracing::error!(%error, "a status does not fit the registers"),
-        }
-    }
-}
-
-type Bound = (BTreeMap<LiftId, Registers>, BTreeMap<LiftId, SocketAddr>);
-
-async fn serve_plcs(
-    plant: &Plant,
-    sim: &SimPlant,
-    options: &Options,
-    inputs: &mpsc::Sender<Input>,
-    seen: &Arc<Rejections>,
-    stop: &CancellationToken,
-) -> anyhow::Result<Bound> {
-    let mut registers = BTreeMap::new();
-    let mut servers: Vec<(SocketAddr, Units)> = Vec::new();
-    for (id, plc) in &options.plcs {
-        let lift =
-            plant.lifts.get(id).with_context(|| format!("there is no lift {id} in the plant"))?.clone();
-        let status = sim.lift_status(id).with_context(|| format!("lift {id} has no stops"))?;
-        let words = plc.profile.encode_status(&lift, &status)?;
-        let (shown, read) = watch::channel(words);
-        registers.insert(id.clone(), Registers { lift, profile: plc.profile.clone(), shown });
-        let command = Mutex::new(vec![0; usize::from(plc.profile.command_window().count)]);
-        let unit = Unit { lift: id.clone(), profile: plc.profile.clone(), status: read, command };
-        let shared = servers.iter_mut().find(|(listen, _)| listen.port() != 0 && *listen == plc.listen);
-        match shared {
-            Some((_, units)) => _ = units.insert(plc.unit, unit),
-            None => servers.push((plc.listen, Units::from([(plc.unit, unit)]))),
-        }
-    }
-    let mut addresses = BTreeMap::new();
-    for (listen, units) in servers {
-        let lifts: Vec<LiftId> = units.values().map(|unit| unit.lift.clone()).collect();
-        let server = PlcServer::bind(listen, units).await?;
-        let address = server.address()?;
-        addresses.extend(lifts.into_iter().map(|lift| (lift, address)));
-        tokio::spawn(server.serve(inputs.clone(), Arc::clone(seen), stop.clone()));
-    }
-    Ok((registers, addresses))
-}
-
 /// The task that owns the plant.
 struct Owner {
     sim: SimPlant,
@@ -325,6 +272,12 @@ impl Owner {
     fn take(&mut self, input: Input) {
         match input {
             Input::Happened(SimEvent::ControlBeat { vehicle }) if self.frame_is_lost(&vehicle) => {}
+            Input::Happened(SimEvent::CommandBlock { lift, mut block }) => {
+                if let Some(registers) = self.registers.get_mut(&lift) {
+                    registers.complete(&mut block);
+                }
+                self.happen(SimEvent::CommandBlock { lift, block });
+            }
             Input::Happened(event) => match addressee(&event).cloned() {
                 Some(vehicle) => self.carry(&vehicle, Frame::Comes(event)),
                 None => self.happen(event),
@@ -345,7 +298,7 @@ impl Owner {
         while let Some(effect) = self.sim.poll_effect() {
             match effect {
                 SimEffect::LiftStatus { lift, status } => {
-                    if let Some(registers) = self.registers.get(&lift) {
+                    if let Some(registers) = self.registers.get_mut(&lift) {
                         registers.show(&status);
                     }
                 }

@@ -4,12 +4,13 @@
 //! its key, the reason and what to do. Unknown keys are refused, since a mistyped key would silently mean its
 //! default. Two sites ship within the executable: [`SMALL`] and [`DEMO`].
 //!
-//! Reading order: `reader` takes values out of TOML; `sections`, `ways` and `installation` know the keys; `check`
+//! Reading order: `reader` takes values out of TOML; `sections`, `ways`, `installation` and `plcs` know the keys; `check`
 //! looks at the plant as a whole: ways, zones, doubles.
 
 mod check;
 mod installation;
 mod limits;
+mod plcs;
 mod problem;
 mod profiles;
 mod reader;
@@ -33,6 +34,8 @@ pub use self::check::{Crossing, crossings};
 use self::problem::Problems;
 pub use self::problem::{Problem, SiteErrors};
 
+use crate::fieldbus::wire::Wire;
+
 /// Two floors, one lift, two vehicles.
 pub const SMALL: &str = include_str!("../sites/small.toml");
 /// Three floors, two lifts, twelve vehicles: what `hoistway demo` runs without a file.
@@ -55,9 +58,9 @@ pub struct SiteFile {
 /// How a lift's PLC is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plc {
-    /// Where it listens for Modbus TCP.
-    pub address: HostPort,
-    /// Modbus unit, 1 to 247.
+    /// What leads there.
+    pub wire: Wire,
+    /// Modbus unit, 1 to 247; those that share a wire are told apart by it.
     pub unit: u8,
     /// Which register profile it speaks.
     pub profile: String,
@@ -76,6 +79,12 @@ impl HostPort {
     /// The socket address, when the host is written as an IP address.
     pub fn socket_addr(&self) -> Option<SocketAddr> {
         self.host.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, self.port))
+    }
+}
+
+impl From<SocketAddr> for HostPort {
+    fn from(address: SocketAddr) -> Self {
+        Self { host: address.ip().to_string(), port: address.port() }
     }
 }
 

@@ -11,7 +11,9 @@ use crate::ids::{
 };
 use crate::lease::{FencingToken, LeaseNonce};
 use crate::lift::{DoorState, LiftAction, LiftMode, LiftStatus, Motion};
-use crate::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
+use crate::plant::{
+    Capabilities, Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind,
+};
 use crate::time::{Millis, Mono, Now};
 use crate::timing::{LIFT_COMMAND_VALIDITY, LinkBudget};
 use crate::wire::gateway::{Authority, LiftCommand, ReadRef, SessionRef};
@@ -65,6 +67,7 @@ pub(crate) fn lift_of(stops: Vec<LiftStop>) -> Lift {
         door_ms: Millis(2500),
         capacity_vehicles: 1,
         payload_kg: 2000,
+        capabilities: Capabilities::default(),
     }
 }
 

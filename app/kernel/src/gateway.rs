@@ -30,7 +30,7 @@ use self::edge::Nodes;
 
 pub use self::admission::{View, admit};
 pub use self::edge::{Car, LiftState, SessionRank, admits};
-pub use self::marks::{CLAIMS_MAX, InFlight, LiftMarks, Marks, OUTCOMES_MAX};
+pub use self::marks::{Aim, CLAIMS_MAX, InFlight, LiftMarks, Marks, OUTCOMES_MAX};
 
 /// What happens to a gateway.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,9 +137,11 @@ pub struct Gateway {
 
 impl Gateway {
     /// A gateway that starts with what it kept. The first effect persists that it started: its boot number rises
-    /// before anything is told under it. A command that was in flight is verified before anything else is sent.
+    /// before anything is told under it. A command that was in flight is verified before anything else is sent; one
+    /// that waited in the queue was not sent, and its sender is told so.
     pub fn new(id: GatewayId, plant: &Plant, mut marks: Marks, now: Now) -> Self {
         marks.boot += 1;
+        let given_up = marks.give_up_queued();
         let mut channels = BTreeMap::new();
         for (lift, model) in plant.lifts.iter().filter(|(_, it)| it.gateway == id) {
             let kept = marks.lifts.entry(lift.clone()).or_default();
@@ -149,7 +151,7 @@ impl Gateway {
             plant.vehicles.iter().filter(|(_, it)| it.gateway == id).map(|(v, _)| v.clone()).collect();
         let effects = VecDeque::from([Effect::Persist(marks.clone())]);
         let safeguards = Safeguards::ALL;
-        Self {
+        let mut gateway = Self {
             id,
             marks,
             channels,
@@ -160,7 +162,11 @@ impl Gateway {
             next_status: now.mono,
             safeguards,
             effects,
+        };
+        for (lift, id) in given_up {
+            gateway.tell(&id, Some(lift), None, Verdict::NotSent);
         }
+        gateway
     }
 
     /// The same gateway under other safeguards than all, for the lab; called right after [`Gateway::new`].
@@ -190,7 +196,7 @@ impl Gateway {
             }
             Event::MessageRejected => self.messages_rejected += 1,
             Event::Written { lift, number, result } => {
-                self.with_channel(&lift, |channel| channel.written(number, result, now));
+                self.written(&lift, number, result, now);
             }
         }
         self.step(now);
@@ -212,6 +218,16 @@ impl Gateway {
         match echo {
             Some(due) if due < self.next_status => Some((due, "an echo is overdue")),
             Some(_) | None => Some((self.next_status, "the status is due")),
+        }
+    }
+
+    fn written(&mut self, lift: &LiftId, number: u16, result: WriteResult, now: Now) {
+        let Some(channel) = self.channels.get_mut(lift) else { return };
+        channel.written(number, result, now);
+        let kept = self.marks.lifts.get_mut(lift).and_then(|it| it.in_flight.as_mut());
+        if let Some(kept) = kept.filter(|it| !it.confirmed && channel.rests_on_the_write_of(&it.command)) {
+            kept.confirmed = true;
+            self.effects.push_back(Effect::Persist(self.marks.clone()));
         }
     }
 
@@ -262,6 +278,7 @@ impl Gateway {
         match admitted.and_then(|()| channel.enqueue(command.clone(), now)) {
             Ok(()) => {
                 kept.adopt(&command);
+                kept.queued.push_back(command.id.clone());
                 self.marks.adopt_claim(&command.session.task, command.session.claim);
                 self.effects.push_back(Effect::Persist(self.marks.clone()));
             }
@@ -321,6 +338,7 @@ impl Gateway {
             Err(reason) => Verdict::Refused { reason },
             Ok(()) => match channel.begin(&command, kept.number, now) {
                 Some((in_flight, block)) => {
+                    kept.unqueue(&command.id);
                     kept.number = block.number;
                     kept.in_flight = Some(in_flight);
                     self.effects.push_back(Effect::Persist(self.marks.clone()));
@@ -340,8 +358,12 @@ impl Gateway {
         let kept = self.marks.lifts.entry(lift.clone()).or_default();
         if verdict != Verdict::Unknown {
             let was_in_flight = kept.in_flight.take_if(|it| it.command == *id).is_some();
+            let has_waited = kept.unqueue(id);
             kept.remember(id, &verdict);
-            if was_in_flight {
+            if let (Some(number), Verdict::Accepted | Verdict::Ran) = (number, &verdict) {
+                kept.shown = number;
+            }
+            if was_in_flight || has_waited {
                 self.effects.push_back(Effect::Persist(self.marks.clone()));
             }
         }

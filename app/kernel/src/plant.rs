@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{FloorId, GatewayId, LiftId, PointId, SiteId, StationId, VehicleId};
 use crate::time::Millis;
-use crate::timing::LinkBudget;
+use crate::timing::{LinkBudget, PLC_SETTLE};
 
 /// One site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,6 +109,32 @@ pub struct Lift {
     pub capacity_vehicles: u8,
     /// Most that the car carries, vehicles and loads together.
     pub payload_kg: u32,
+    /// What its PLC tells.
+    #[serde(default)]
+    pub capabilities: Capabilities,
+}
+
+/// What a PLC tells beside where the car is, how its door stands and whether it is occupied, which every PLC must tell.
+/// The gateway's rules follow what is declared here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Capabilities {
+    /// The number of the command that it took last, and of the one that it finished last. Without, a command counts as
+    /// accepted when the lift is seen to do it.
+    pub echo: bool,
+    /// A counter of its starts. Without, each loss of the connection may have been one.
+    pub boot: bool,
+    /// A counter of its scans. Without, nobody sees that it hangs.
+    pub heartbeat: bool,
+    /// Longest time from a command until the lift shows that it does it; counts without echo.
+    pub reaction_ms: Millis,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { echo: true, boot: true, heartbeat: true, reaction_ms: PLC_SETTLE }
+    }
 }
 
 /// Where a lift serves a floor.

@@ -115,6 +115,12 @@ impl Locale {
                     "The PLC started anew and the lift is not as before: it has to be, or a person decides.",
                 )
                 .to_owned(),
+            SettlingView::Unclear => self
+                .pick(
+                    "PLC 无回执,电梯既非原状也未达成命令:需见其达成,或由人工确认。",
+                    "The PLC gives no echo, and the lift shows neither the command nor what was before: a person decides.",
+                )
+                .to_owned(),
             SettlingView::Outcome { at } => {
                 let when = clock(at);
                 match self {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use kernel::ids::{FloorId, GatewayId, InvalidName, LiftId, NodeId, PointId, SiteId, StationId, VehicleId};
-use kernel::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
+use kernel::plant::{
+    Capabilities, Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind,
+};
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
 
@@ -135,6 +137,7 @@ fn lift(l: u8, shape: SiteShape, gateways: &[GatewayId]) -> Result<(LiftId, Lift
         door_ms: Millis(2000),
         capacity_vehicles: 1,
         payload_kg: 2000,
+        capabilities: Capabilities::default(),
     };
     Ok((LiftId::try_new(&format!("L{l}"))?, lift))
 }

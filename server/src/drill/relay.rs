@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 const HEAD_LENGTH: usize = 7;
 /// Longest frame that Modbus TCP allows.
 const FRAME_LENGTH_MAX: usize = 260;
-/// The function that a gateway writes with.
-const WRITE_REGISTERS: u8 = 0x10;
+/// The functions that a gateway writes with: coils, registers.
+const WRITES: [u8; 2] = [0x0F, 0x10];
 
 /// Bytes that are on their way through it at once, in each direction.
 const CARRIED_MAX: usize = 8192;
@@ -41,6 +41,8 @@ pub enum RelayFault {
 pub enum Carries {
     /// Modbus TCP, frame by frame.
     Modbus,
+    /// RTU frames, frame by frame.
+    Rtu,
     /// Bytes.
     Bytes,
 }
@@ -141,11 +143,17 @@ async fn relay(
             let back = pass(from_far, to_near, fault);
             tokio::try_join!(there, back).map(|_| ())
         }
-        Carries::Modbus => loop {
-            let asked = frame(&mut near).await?;
-            far.write_all(&asked).await?;
-            let answer = frame(&mut far).await?;
-            let is_write = asked.get(HEAD_LENGTH) == Some(&WRITE_REGISTERS);
+        Carries::Modbus | Carries::Rtu => loop {
+            let (asked, answer, function) = if carries == Carries::Rtu {
+                let asked = rtu_frame(&mut near, &[]).await?;
+                far.write_all(&asked).await?;
+                (asked, rtu_frame(&mut far, &READS).await?, 1)
+            } else {
+                let asked = frame(&mut near).await?;
+                far.write_all(&asked).await?;
+                (asked, frame(&mut far).await?, HEAD_LENGTH)
+            };
+            let is_write = asked.get(function).is_some_and(|it| WRITES.contains(it));
             let now = *fault.borrow();
             match (now, is_write) {
                 (RelayFault::AnswerLost, true) => {}
@@ -174,6 +182,38 @@ async fn pass(
             Some(read) => to.write_all(read).await?,
         }
     }
+}
+
+/// The functions that a gateway reads with: their answers say how long they are.
+const READS: [u8; 4] = [1, 2, 3, 4];
+
+/// One RTU frame, which says how long it is by its function alone. `counted` are the functions whose frames of this
+/// direction count their bytes right behind the function; writes of several do so in requests, behind what they write to.
+async fn rtu_frame(stream: &mut TcpStream, counted: &[u8]) -> io::Result<Vec<u8>> {
+    let mut frame = more(stream, Vec::new(), 2).await?;
+    let function = frame.get(1).copied().unwrap_or_default();
+    let is_answer = !counted.is_empty();
+    let rest = if function >= 0x80 {
+        3
+    } else if counted.contains(&function) {
+        frame = more(stream, frame, 1).await?;
+        usize::from(frame.last().copied().unwrap_or_default()) + 2
+    } else if WRITES.contains(&function) && !is_answer {
+        frame = more(stream, frame, 5).await?;
+        usize::from(frame.last().copied().unwrap_or_default()) + 2
+    } else {
+        6
+    };
+    more(stream, frame, rest).await
+}
+
+async fn more(stream: &mut TcpStream, mut frame: Vec<u8>, n: usize) -> io::Result<Vec<u8>> {
+    let start = frame.len();
+    frame.resize(start + n, 0);
+    if let Some(rest) = frame.get_mut(start..) {
+        stream.read_exact(rest).await?;
+    }
+    Ok(frame)
 }
 
 /// One Modbus TCP frame.
@@ -281,5 +321,28 @@ mod tests {
         let mut sound = TcpStream::connect(relay.address()).await.unwrap();
         assert_eq!(ask(&mut sound, &READ).await.unwrap(), READ);
         assert_eq!(*hears.borrow(), 1, "it leads elsewhere now");
+    }
+
+    /// Requests and answers of RTU, by what tells how long they are; a last byte that is not theirs stays.
+    #[tokio::test]
+    async fn rtu_frames_are_cut_by_their_function() {
+        let write_coils = [1, 0x0F, 0, 10, 0, 3, 1, 4, 0xAA, 0xBB];
+        let write_registers = [1, 0x10, 0, 100, 0, 1, 2, 0, 7, 0xAA, 0xBB];
+        let rows: [(&[u8], &[u8]); 7] = [
+            (&[1, 3, 0, 0, 0, 11, 0xAA, 0xBB], &[]),
+            (&write_coils, &[]),
+            (&write_registers, &[]),
+            (&[1, 3, 2, 0, 7, 0xAA, 0xBB], &READS),
+            (&[1, 2, 1, 5, 0xAA, 0xBB], &READS),
+            (&[1, 0x10, 0, 100, 0, 1, 0xAA, 0xBB], &READS),
+            (&[1, 0x83, 2, 0xAA, 0xBB], &READS),
+        ];
+        for (expected, counted) in rows {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+            let mut far = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (mut near, _) = listener.accept().await.unwrap();
+            far.write_all(&[expected, &[0xFF]].concat()).await.unwrap();
+            assert_eq!(rtu_frame(&mut near, counted).await.unwrap(), expected);
+        }
     }
 }

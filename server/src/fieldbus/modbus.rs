@@ -1,27 +1,28 @@
-//! One task per PLC address: the only one that talks to it.
+//! One task per wire: the only one that talks on it.
 //!
 //! It reads each lift every poll period and writes between reads, a write first. Every call has a deadline, because
 //! the library has none. After a timeout or anything unexpected the connection is thrown away: a late answer would
 //! be taken for the answer to the next request. Echoes are compared here, because the library compares them in
 //! debug builds only.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use kernel::gateway::{CommandBlock, Event, WriteResult};
 use kernel::ids::LiftId;
+use kernel::lift::LiftStatus;
 use kernel::plant::Lift;
 use kernel::timing::{LIFT_POLL_PERIOD, PLC_ACK_DEADLINE};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
-use tokio_modbus::client::{Client as _, Context, tcp};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio_modbus::client::{Client as _, Context};
 use tokio_modbus::slave::SlaveContext as _;
 use tokio_modbus::{Error, ExceptionCode, Request, Response, Slave};
 use tokio_util::sync::CancellationToken;
 
-use super::profile::Profile;
+use super::wire::Wire;
+use super::{Memory, Profile};
 
 /// Slowest scan of a PLC. Requests are served once per scan.
 const SCAN_MAX: Duration = Duration::from_millis(300);
@@ -43,6 +44,8 @@ pub struct Patience {
     pub call: Duration,
     /// For a connection.
     pub connect: Duration,
+    /// So long a wire of RTU must be silent before it is used: longer than any answer takes.
+    pub quiet: Duration,
     /// A write that waited for so long is given up, and not sent.
     pub write: Duration,
 }
@@ -56,13 +59,14 @@ impl Default for Patience {
             // A PLC in the same hall answers in milliseconds; with a call it stays within the time that the gateway
             // gives a command.
             connect: Duration::from_secs(1),
+            quiet: 2 * SCAN_MAX + Duration::from_millis(200),
             // The gateway has given it up by then; it must not run after that.
             write: Duration::from_millis(PLC_ACK_DEADLINE.0),
         }
     }
 }
 
-/// A lift behind the address.
+/// A lift on the wire.
 #[derive(Clone, Debug)]
 pub struct BusLift {
     /// Which.
@@ -71,11 +75,11 @@ pub struct BusLift {
     pub model: Lift,
     /// Modbus unit.
     pub unit: u8,
-    /// Its registers.
+    /// Where it keeps what.
     pub profile: Profile,
 }
 
-/// The way to one PLC address. The task ends when it is stopped.
+/// The way to the PLCs on one wire. The task ends when it is stopped.
 #[derive(Clone, Debug)]
 pub struct Bus {
     writes: mpsc::Sender<Write>,
@@ -99,17 +103,17 @@ struct Write {
     asked_at: Instant,
 }
 
-/// Starts to talk to the PLCs at `address` (`HOST:PORT`). What is read and what becomes of writes goes into
+/// Starts to talk to the PLCs on a wire. What is read and what becomes of writes goes into
 /// `events`; when that is full the task waits, so reads get rarer and nothing is lost. Needs a tokio runtime.
 pub fn start(
-    address: String,
+    wire: Wire,
     lifts: Vec<BusLift>,
     patience: Patience,
     events: mpsc::Sender<Event>,
     stop: CancellationToken,
 ) -> Bus {
     let (writes, queue) = mpsc::channel(WRITES_MAX);
-    let task = Task { address, lifts, patience, events, queue };
+    let task = Task { wire, lifts, memories: BTreeMap::new(), patience, events, queue };
     tokio::spawn(async move { stop.run_until_cancelled(task.run()).await });
     Bus { writes }
 }
@@ -129,8 +133,9 @@ impl Bus {
 }
 
 struct Task {
-    address: String,
+    wire: Wire,
     lifts: Vec<BusLift>,
+    memories: BTreeMap<LiftId, Memory>,
     patience: Patience,
     events: mpsc::Sender<Event>,
     queue: mpsc::Receiver<Write>,
@@ -153,7 +158,7 @@ impl Task {
     async fn run(mut self) {
         let mut attempt = 0;
         loop {
-            let ended = match self.open().await {
+            let ended = match self.wire.open(&self.patience).await {
                 Ok(mut context) => {
                     let opened = Instant::now();
                     let ended = self.serve(&mut context).await;
@@ -171,22 +176,6 @@ impl Task {
                 return;
             }
         }
-    }
-
-    async fn open(&self) -> Result<Context, String> {
-        let connecting = timeout(self.patience.connect, TcpStream::connect(&self.address)).await;
-        let stream = match connecting {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(err)) => return Err(format!("no connection to {}: {err}", self.address)),
-            Err(_) => {
-                return Err(format!("no connection to {} within {:?}", self.address, self.patience.connect));
-            }
-        };
-        // A half-open connection could hold the one place that many serial servers have: close by reset.
-        let options = stream.set_nodelay(true).and_then(|()| stream.set_zero_linger());
-        options
-            .map_err(|err: io::Error| format!("the socket to {} cannot be set up: {err}", self.address))?;
-        Ok(tcp::attach(stream))
     }
 
     async fn unreachable(&self, reason: &str) -> Result<(), Unheard> {
@@ -236,16 +225,12 @@ impl Task {
                 }
             }
             let Some(lift) = self.lifts.get(idx) else { break };
-            let window = lift.profile.status_window();
-            let request = Request::ReadHoldingRegisters(window.start, window.count);
-            match self.call(context, lift.unit, request).await {
-                Call::Answered(Response::ReadHoldingRegisters(words)) => {
-                    match lift.profile.decode_status(&lift.model, &words) {
-                        Ok(status) => self.tell(Event::Read { lift: lift.lift.clone(), status }).await?,
-                        Err(err) => self.read_failed(&lift.lift, &err.to_string()).await?,
-                    }
-                }
-                Call::Answered(other) => return Ok(Some(format!("a read was answered with {other:?}"))),
+            match self.call(context, lift.unit, lift.profile.read_request()).await {
+                Call::Answered(answer) => match self.decode(idx, &answer) {
+                    Some((lift, Ok(status))) => self.tell(Event::Read { lift, status }).await?,
+                    Some((lift, Err(reason))) => self.read_failed(&lift, &reason).await?,
+                    None => return Ok(Some(format!("a read was answered with {answer:?}"))),
+                },
                 Call::Refused(code) if is_orderly(code) => {
                     self.read_failed(&lift.lift, &refusal(code)).await?;
                 }
@@ -256,6 +241,14 @@ impl Task {
         Ok(None)
     }
 
+    /// What a lift shows by an answer; none when that is no answer to a read of it.
+    fn decode(&mut self, idx: usize, answer: &Response) -> Option<(LiftId, Result<LiftStatus, String>)> {
+        let lift = self.lifts.get(idx)?;
+        let memory = self.memories.entry(lift.lift.clone()).or_default();
+        let decoded = lift.profile.decode(&lift.model, answer, memory, Instant::now())?;
+        Some((lift.lift.clone(), decoded))
+    }
+
     /// Writes one command block in one request. The reason, when the connection broke.
     async fn perform(&self, context: &mut Context, write: Write) -> Result<Option<String>, Unheard> {
         let Some(lift) = self.lifts.iter().find(|it| it.lift == write.lift) else {
@@ -264,15 +257,9 @@ impl Task {
         if write.asked_at.elapsed() >= self.patience.write {
             return self.written(&write, WriteResult::NotSent).await.map(|()| None);
         }
-        let words = lift.profile.encode_command(&write.block);
-        let window = lift.profile.command_window();
-        let request = Request::WriteMultipleRegisters(window.start, Cow::Owned(words));
+        let request = lift.profile.write_request(&write.block);
         let (result, broken) = match self.call(context, lift.unit, request).await {
-            Call::Answered(Response::WriteMultipleRegisters(start, count))
-                if (start, count) == (window.start, window.count) =>
-            {
-                (WriteResult::Confirmed, None)
-            }
+            Call::Answered(answer) if lift.profile.confirms(&answer) => (WriteResult::Confirmed, None),
             Call::Answered(other) => {
                 (WriteResult::Unknown, Some(format!("a write was answered with {other:?}")))
             }
@@ -289,6 +276,10 @@ impl Task {
 
     async fn call(&self, context: &mut Context, unit: u8, request: Request<'_>) -> Call {
         context.set_slave(Slave(unit));
+        let gap = self.wire.gap();
+        if !gap.is_zero() {
+            sleep(gap).await;
+        }
         match timeout(self.patience.call, context.call(request)).await {
             Ok(Ok(Ok(response))) => Call::Answered(response),
             Ok(Ok(Err(code))) => Call::Refused(code),

@@ -2,8 +2,14 @@
 //!
 //! All registers are holding registers, addressed from 0 as on the wire. The status block is read in one request
 //! (FC03), the command block is written in one request (FC16), so neither is ever seen half changed. Another maker's
-//! PLC is another table in the site file, `[profiles.NAME]`, not new code. No code of a field is 0 where 0 could be
+//! PLC is another table in the site file, `[profiles.NAME]`, not new code; one without registers is a profile of
+//! [`super::contacts`]. No code of a field is 0 where 0 could be
 //! the silence of a PLC that has not started: a block of zeros is refused, not believed.
+//!
+//! What is mapped is what the PLC can tell, and the gateway's rules follow that. `command.number`, `status.accepted` and
+//! `status.completed` are its echo: all three, or none. `status.boot` and `status.heartbeat` may be left out. Without an
+//! echo a command counts as accepted once the lift is seen to do it; `reaction_s`, 1 s unless it is said otherwise, is
+//! the longest that it may take to show. All other fields are needed: no rule of a ride holds without them.
 //!
 //! The built-in profile `hoistway-plc`:
 //!
@@ -27,12 +33,12 @@
 use kernel::gateway::CommandBlock;
 use kernel::ids::FloorId;
 use kernel::lift::LiftStatus;
-use kernel::plant::Lift;
+use kernel::plant::{Capabilities, Lift};
 use thiserror::Error;
 
 use super::codes;
 pub use super::registers::{
-    COMMAND_WORDS, CommandRegisters, InvalidProfile, READ_REGISTERS_MAX, Registers, StatusRegisters,
+    CommandRegisters, Field, InvalidProfile, READ_REGISTERS_MAX, Registers, StatusRegisters,
 };
 
 /// Name of the profile that needs no table in the site file.
@@ -87,15 +93,15 @@ pub struct NoStop {
     pub floor: FloorId,
 }
 
-/// A validated profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Profile {
+/// A validated register profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegisterProfile {
     registers: Registers,
     status: Window,
     command: Window,
 }
 
-/// Registers next to each other.
+/// Registers, or contacts, next to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First address.
@@ -105,18 +111,18 @@ pub struct Window {
 }
 
 impl Window {
-    fn over(lowest: u16, highest: u16) -> Self {
+    pub(super) fn over(lowest: u16, highest: u16) -> Self {
         Self { start: lowest, count: (highest - lowest).saturating_add(1) }
     }
 
-    /// Whether `count` registers from `address` lie inside.
+    /// Whether `count` of them from `address` lie inside.
     pub fn covers(&self, address: u16, count: u16) -> bool {
         let end = u32::from(address) + u32::from(count);
         address >= self.start && end <= u32::from(self.start) + u32::from(self.count)
     }
 }
 
-impl Profile {
+impl RegisterProfile {
     /// The profile [`BUILT_IN`].
     pub fn built_in() -> Self {
         let registers = Registers::built_in();
@@ -128,19 +134,19 @@ impl Profile {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn try_new(registers: Registers) -> Result<Self, Vec<InvalidProfile>> {
-        let fields = registers.fields();
-        let (status, command) = fields.split_at(11);
-        let mut wrong = super::registers::shared(&fields);
-        let bounds = |part: &[(&'static str, u16, &'static str)]| {
+        let (status, command) = (registers.status_fields(), registers.command_fields());
+        let mut wrong = registers.claims();
+        wrong.extend(super::registers::shared(&[&status[..], &command[..]].concat()));
+        let bounds = |part: &[Field]| {
             let addresses = part.iter().map(|it| it.1);
             (addresses.clone().min().unwrap_or(0), addresses.max().unwrap_or(0))
         };
-        let (lowest, highest) = bounds(command);
-        let command = Window::over(lowest, highest);
-        if command.count != COMMAND_WORDS {
+        let (lowest, highest) = bounds(&command);
+        let (n_words, command) = (command.len(), Window::over(lowest, highest));
+        if usize::from(command.count) != n_words {
             wrong.push(InvalidProfile::CommandScattered { lowest, highest });
         }
-        let (lowest, highest) = bounds(status);
+        let (lowest, highest) = bounds(&status);
         let span = u32::from(highest - lowest) + 1;
         if span > u32::from(READ_REGISTERS_MAX) {
             wrong.push(InvalidProfile::StatusTooWide { span, lowest, highest });
@@ -149,6 +155,11 @@ impl Profile {
             return Err(wrong);
         }
         Ok(Self { registers, status: Window::over(lowest, highest), command })
+    }
+
+    /// What the PLC tells.
+    pub fn capabilities(&self) -> Capabilities {
+        self.registers.capabilities()
     }
 
     /// What is read in one request.
@@ -164,18 +175,18 @@ impl Profile {
     /// The words of a command block, for [`Self::command_window`].
     pub fn encode_command(&self, block: &CommandBlock) -> Vec<u16> {
         let at = &self.registers.command;
-        let mut words = vec![0; usize::from(COMMAND_WORDS)];
+        let mut words = vec![0; usize::from(self.command.count)];
         for (register, value) in [
             (at.number, block.number),
-            (at.action, codes::action_code(block.action)),
-            (at.floor, block.floor),
+            (Some(at.action), codes::action_code(block.action)),
+            (Some(at.floor), block.floor),
         ] {
             put(&mut words, self.command, register, value);
         }
         words
     }
 
-    /// The command in words that were written from `address`: the PLC's side.
+    /// The command in words that were written from `address`: the PLC's side. Its number is 0 where none is mapped.
     ///
     /// # Errors
     /// The register and the value that make no sense. The floor is not checked against the stops of a lift.
@@ -183,7 +194,7 @@ impl Profile {
         let read = Reading::over(self.command, address, words)?;
         let at = &self.registers.command;
         let action = read.code(at.action, "command.action", codes::ACTIONS, codes::action_of)?;
-        Ok(CommandBlock { number: read.word(at.number), action, floor: read.word(at.floor) })
+        Ok(CommandBlock { number: read.mapped(at.number), action, floor: read.word(at.floor) })
     }
 
     /// The words of a status, for [`Self::status_window`]; registers between the fields hold 0: the PLC's side.
@@ -195,24 +206,24 @@ impl Profile {
         let at = &self.registers.status;
         let mut words = vec![0; usize::from(self.status.count)];
         for (register, value) in [
-            (at.floor, floor),
-            (at.levelled, u16::from(status.levelled)),
-            (at.door, codes::door_code(status.door)),
-            (at.motion, codes::motion_code(status.motion)),
-            (at.mode, codes::mode_code(status.mode)),
-            (at.fault, status.fault),
+            (Some(at.floor), floor),
+            (Some(at.levelled), u16::from(status.levelled)),
+            (Some(at.door), codes::door_code(status.door)),
+            (Some(at.motion), codes::motion_code(status.motion)),
+            (Some(at.mode), codes::mode_code(status.mode)),
+            (Some(at.fault), status.fault),
             (at.accepted, status.accepted),
             (at.completed, status.completed),
             (at.boot, status.boot),
             (at.heartbeat, status.heartbeat),
-            (at.occupied, u16::from(status.occupied)),
+            (Some(at.occupied), u16::from(status.occupied)),
         ] {
             put(&mut words, self.status, register, value);
         }
         Ok(words)
     }
 
-    /// The status in the words of [`Self::status_window`].
+    /// The status in the words of [`Self::status_window`]; what is not mapped is 0.
     ///
     /// # Errors
     /// The register and the value that make no sense.
@@ -233,17 +244,18 @@ impl Profile {
             motion: read.code(at.motion, "status.motion", codes::MOTIONS, codes::motion_of)?,
             mode: read.code(at.mode, "status.mode", codes::MODES, codes::mode_of)?,
             fault: read.word(at.fault),
-            accepted: read.word(at.accepted),
-            completed: read.word(at.completed),
-            boot: read.word(at.boot),
-            heartbeat: read.word(at.heartbeat),
+            accepted: read.mapped(at.accepted),
+            completed: read.mapped(at.completed),
+            boot: read.mapped(at.boot),
+            heartbeat: read.mapped(at.heartbeat),
             occupied: read.flag(at.occupied, "status.occupied")?,
         })
     }
 }
 
-fn put(words: &mut [u16], window: Window, register: u16, value: u16) {
-    if let Some(word) = words.get_mut(usize::from(register.saturating_sub(window.start))) {
+fn put(words: &mut [u16], window: Window, register: Option<u16>, value: u16) {
+    let word = register.and_then(|it| words.get_mut(usize::from(it.saturating_sub(window.start))));
+    if let Some(word) = word {
         *word = value;
     }
 }
@@ -265,6 +277,10 @@ impl<'a> Reading<'a> {
     /// A validated profile keeps its registers inside its window, and the length was compared.
     fn word(&self, register: u16) -> u16 {
         self.words.get(usize::from(register.saturating_sub(self.window.start))).copied().unwrap_or(0)
+    }
+
+    fn mapped(&self, register: Option<u16>) -> u16 {
+        register.map_or(0, |it| self.word(it))
     }
 
     fn code<T>(

@@ -22,6 +22,7 @@ fn lift() -> Lift {
         door_ms: Millis(2000),
         capacity_vehicles: 1,
         payload_kg: 2000,
+        capabilities: Capabilities::default(),
     }
 }
 
@@ -43,7 +44,8 @@ fn status() -> LiftStatus {
 
 #[test]
 fn the_documented_table_is_the_built_in_profile() {
-    let mut fields = Registers::built_in().fields();
+    let built_in = Registers::built_in();
+    let mut fields = [built_in.status_fields(), built_in.command_fields()].concat();
     fields.sort_by_key(|it| it.1);
     let table = fields.iter().fold(String::new(), |mut text, (field, register, values)| {
         writeln!(text, "//! | {register} | {field} | {values} |").unwrap();
@@ -54,14 +56,14 @@ fn the_documented_table_is_the_built_in_profile() {
 
 #[test]
 fn the_built_in_profile_is_valid() {
-    assert_eq!(Profile::try_new(Registers::built_in()), Ok(Profile::built_in()));
+    assert_eq!(RegisterProfile::try_new(Registers::built_in()), Ok(RegisterProfile::built_in()));
 }
 
 #[test]
 fn every_status_survives_the_registers() {
     use DoorState::{Closed, Closing, Obstructed, Open, Opening};
     use LiftMode::{Emergency, Fire, Human, Maintenance, Vehicle};
-    let (profile, lift) = (Profile::built_in(), lift());
+    let (profile, lift) = (RegisterProfile::built_in(), lift());
     for door in [Closed, Opening, Open, Closing, Obstructed] {
         for motion in [Motion::Still, Motion::Up, Motion::Down] {
             for mode in [Vehicle, Human, Fire, Maintenance, Emergency] {
@@ -76,8 +78,8 @@ fn every_status_survives_the_registers() {
 #[test]
 fn every_command_survives_the_registers() {
     let mut registers = Registers::built_in();
-    registers.command = CommandRegisters { number: 202, action: 200, floor: 201 };
-    let profile = Profile::try_new(registers).unwrap();
+    registers.command = CommandRegisters { number: Some(202), action: 200, floor: 201 };
+    let profile = RegisterProfile::try_new(registers).unwrap();
     for action in [LiftAction::GoTo, LiftAction::OpenDoor, LiftAction::CloseDoor] {
         let before = CommandBlock { number: 65535, action, floor: 3 };
         let words = profile.encode_command(&before);
@@ -88,7 +90,7 @@ fn every_command_survives_the_registers() {
 
 #[test]
 fn senseless_registers_name_register_and_value() {
-    let (profile, lift) = (Profile::built_in(), lift());
+    let (profile, lift) = (RegisterProfile::built_in(), lift());
     let good = profile.encode_status(&lift, &status()).unwrap();
     let rows: &[(usize, u16, &str)] = &[
         (0, 0, "register 0 (status.floor) holds stop 0, the lift has stops 1 to 3"),
@@ -112,18 +114,69 @@ fn senseless_registers_name_register_and_value() {
     assert_eq!(action, "register 101 (command.action) holds 0: 1 go to, 2 open door, 3 close door");
 }
 
+type Change = fn(&mut Registers);
+
+const HALF_ECHO: &str = "claims an echo that it does not map: status.accepted is there and command.number is not; map command.number, status.accepted and status.completed, or none of the three";
+
+/// Claims that nothing stands for.
+const CLAIMS: &[(Change, &str)] = &[
+    (|it| (it.command.number, it.status.completed) = (None, None), HALF_ECHO),
+    (
+        |it| it.status.completed = None,
+        "claims an echo that it does not map: command.number is there and status.completed is not; map command.number, status.accepted and status.completed, or none of the three",
+    ),
+    (|it| it.reaction_s = Some(0.9), "reaction_s is 0.9; it must lie between 1 and 10 s"),
+    (|it| it.reaction_s = Some(f64::NAN), "reaction_s is NaN; it must lie between 1 and 10 s"),
+];
+
+/// What is left out, and what is then told.
+#[test]
+fn what_is_mapped_is_what_the_plc_can_tell() {
+    let all = Capabilities::default();
+    let rows: &[(Change, Capabilities)] = &[
+        (|_| (), all),
+        (
+            |it| (it.command.number, it.status.accepted, it.status.completed) = (None, None, None),
+            Capabilities { echo: false, ..all },
+        ),
+        (|it| it.status.boot = None, Capabilities { boot: false, ..all }),
+        (|it| it.status.heartbeat = None, Capabilities { heartbeat: false, ..all }),
+        (|it| it.reaction_s = Some(2.5), Capabilities { reaction_ms: Millis(2500), ..all }),
+    ];
+    for (change, expected) in rows {
+        let mut registers = Registers::built_in();
+        change(&mut registers);
+        let profile = RegisterProfile::try_new(registers).unwrap();
+        assert_eq!(profile.capabilities(), *expected);
+        let words = profile.encode_status(&lift(), &status()).unwrap();
+        let read = profile.decode_status(&lift(), &words).unwrap();
+        let told = |told: bool, value: u16| if told { value } else { 0 };
+        let echo = (told(expected.echo, status().accepted), told(expected.echo, status().completed));
+        assert_eq!((read.accepted, read.completed), echo);
+        assert_eq!(read.boot, told(expected.boot, status().boot));
+        assert_eq!(read.heartbeat, told(expected.heartbeat, status().heartbeat));
+        let block = CommandBlock { number: 7, action: LiftAction::GoTo, floor: 2 };
+        let words = profile.encode_command(&block);
+        assert_eq!(words.len(), if expected.echo { 3 } else { 2 });
+        let number = told(expected.echo, 7);
+        assert_eq!(
+            profile.decode_command(profile.command_window().start, &words),
+            Ok(CommandBlock { number, ..block })
+        );
+    }
+}
+
 #[test]
 fn a_profile_that_cannot_work_is_refused() {
-    type Change = fn(&mut Registers);
     let rows: &[(Change, &str)] = &[
         (|it| it.status.door = 3, "status.door and status.motion stand on one register, 3"),
         (
-            |it| it.command.number = 5,
-            "status.fault and command.number stand on one register, 5; the three command registers are not next to each other (5 to 102): they are written in one request",
+            |it| it.command.number = Some(5),
+            "status.fault and command.number stand on one register, 5; the command registers are not next to each other (5 to 102): they are written in one request",
         ),
         (
             |it| it.command.floor = 103,
-            "the three command registers are not next to each other (100 to 103): they are written in one request",
+            "the command registers are not next to each other (100 to 103): they are written in one request",
         ),
         (
             |it| it.status.occupied = 125,
@@ -134,10 +187,10 @@ fn a_profile_that_cannot_work_is_refused() {
             "the status registers span 65536 (0 to 65535), at most 125 are read in one request",
         ),
     ];
-    for (change, expected) in rows {
+    for (change, expected) in rows.iter().chain(CLAIMS) {
         let mut registers = Registers::built_in();
         change(&mut registers);
-        let wrong = Profile::try_new(registers).unwrap_err();
+        let wrong = RegisterProfile::try_new(registers).unwrap_err();
         let text: Vec<String> = wrong.iter().map(ToString::to_string).collect();
         assert_eq!(text.join("; "), *expected);
     }
@@ -146,6 +199,6 @@ fn a_profile_that_cannot_work_is_refused() {
 #[test]
 fn a_floor_without_a_stop_is_not_written() {
     let status = LiftStatus { floor: FloorId::try_new("F9").unwrap(), ..status() };
-    let refused = Profile::built_in().encode_status(&lift(), &status).unwrap_err();
+    let refused = RegisterProfile::built_in().encode_status(&lift(), &status).unwrap_err();
     assert_eq!(refused.to_string(), "the lift has no stop on floor F9");
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use kernel::plant::{Lift, Plant, ZoneKind};
+use kernel::plant::{Capabilities, Lift, Plant, ZoneKind};
 use kernel::time::Millis;
 use kernel::timing::{self, LinkBudget};
 
@@ -170,9 +170,25 @@ fn lift_road(site: &SiteFile) -> String {
         &format!("at most, of {} without renewal", timing::LEASE_TTL),
     );
     for (id, plc) in &site.plcs {
-        row(&mut text, id.as_str(), &format!("{}, unit {}, profile {}", plc.address, plc.unit, plc.profile));
+        row(&mut text, id.as_str(), &format!("{}, unit {}, profile {}", plc.wire, plc.unit, plc.profile));
+        for lost in site.plant.lifts.get(id).into_iter().flat_map(|it| what_is_lost(&it.capabilities)) {
+            row(&mut text, "", &lost);
+        }
     }
     text
+}
+
+/// What a PLC does not tell, and what that costs: a line for each.
+fn what_is_lost(can: &Capabilities) -> Vec<String> {
+    let echo = format!(
+        "warning: no echo: a command counts as accepted when the lift is seen to do it, and may take {} to show",
+        can.reaction_ms
+    );
+    let boot =
+        "warning: no boot counter: each loss of the connection counts as a restart of the PLC".to_owned();
+    let heartbeat = "warning: no heartbeat: a PLC that hangs is not noticed".to_owned();
+    let lines = [(can.echo, echo), (can.boot, boot), (can.heartbeat, heartbeat)];
+    lines.into_iter().filter(|(told, _)| !told).map(|(_, line)| line).collect()
 }
 
 fn row(text: &mut String, label: &str, value: &str) {
@@ -189,6 +205,22 @@ mod tests {
     use expect_test::expect_file;
 
     use super::*;
+
+    #[test]
+    fn what_a_plc_does_not_tell_is_warned_of() {
+        let lines = |echo, boot, heartbeat| {
+            what_is_lost(&Capabilities { echo, boot, heartbeat, ..Capabilities::default() })
+        };
+        assert_eq!(lines(true, true, true), Vec::<String>::new());
+        let starts = ["warning: no echo", "warning: no boot counter", "warning: no heartbeat"];
+        let found = lines(false, false, false);
+        assert!(found.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{found:?}");
+        for (found, start) in
+            [lines(false, true, true), lines(true, false, true), lines(true, true, false)].iter().zip(starts)
+        {
+            assert!(matches!(found.as_slice(), [line] if line.starts_with(start)), "{found:?}");
+        }
+    }
 
     #[test]
     fn both_sites_say_what_follows() {

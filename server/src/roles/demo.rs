@@ -182,7 +182,7 @@ fn plant_options(
 ) -> anyhow::Result<simulate::Options> {
     let mut plcs = simulate_role::plcs(site)?;
     for plc in plcs.values_mut() {
-        plc.listen.set_port(0);
+        plc.listen.set_free_port();
     }
     let boot = simulate_role::first_boot();
     Ok(simulate::Options { broker: broker.clone(), plcs, report: None, seed, boot, pool, roads })

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::data::DataDir;
 use crate::drill::Levers;
 use crate::fieldbus::profile_named;
+use crate::fieldbus::wire::Wire;
 use crate::shell::gateway::{self, GatewayOptions, PlcLink, Running};
 use crate::site::{self, HostPort, SiteFile};
 use crate::store;
@@ -95,9 +96,13 @@ pub async fn start(
     let mut plcs = BTreeMap::new();
     for (lift, plc) in &site.plcs {
         let profile = profile_named(&plc.profile, &site.profiles).with_context(|| format!("lift {lift}"))?;
-        let address =
-            wires.plc_addresses.get(lift).map_or_else(|| plc.address.to_string(), SocketAddr::to_string);
-        plcs.insert(lift.clone(), PlcLink { address, unit: plc.unit, profile });
+        let replaced = wires.plc_addresses.get(lift).map(|it| HostPort::from(*it));
+        let wire = match (&plc.wire, replaced) {
+            (Wire::Tcp(_), Some(address)) => Wire::Tcp(address),
+            (Wire::RtuOverTcp(_), Some(address)) => Wire::RtuOverTcp(address),
+            (wire @ Wire::Rtu(_), _) | (wire, None) => wire.clone(),
+        };
+        plcs.insert(lift.clone(), PlcLink { wire, unit: plc.unit, profile });
     }
     let Wires { broker, levers, .. } = wires;
     let options =

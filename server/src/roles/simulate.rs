@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli;
 use crate::data::DataDir;
-use crate::simulate::{self, Options, PlcOptions};
+use crate::fieldbus::wire::Wire;
+use crate::simulate::{self, Listen, Options, PlcOptions};
 use crate::site::{self, HostPort, SiteFile};
 use crate::store;
 
@@ -81,21 +82,28 @@ pub async fn open_store(data: &DataDir) -> anyhow::Result<SqlitePool> {
 pub fn plcs(site: &SiteFile) -> anyhow::Result<BTreeMap<LiftId, PlcOptions>> {
     let mut plcs = BTreeMap::new();
     for (lift, plc) in &site.plcs {
-        let listen = match plc.address.host.as_str() {
-            "localhost" => Some(SocketAddr::from(([127, 0, 0, 1], plc.address.port))),
-            _ => plc.address.socket_addr(),
+        let listen = match &plc.wire {
+            Wire::Tcp(address) => Listen::Tcp(loopback(lift, address)?),
+            Wire::RtuOverTcp(address) => Listen::RtuOverTcp(loopback(lift, address)?),
+            Wire::Rtu(line) => Listen::Rtu(line.device.clone().into()),
         };
-        let listen = listen.filter(|it| it.ip().is_loopback()).with_context(|| {
-            format!(
-                "lift {lift}: its PLC at {} is not on loopback, so it is not simulated; set lifts.{lift}.plc.address \
-                 to 127.0.0.1:PORT",
-                plc.address
-            )
-        })?;
         let profile = site.register_profile(lift)?;
         plcs.insert(lift.clone(), PlcOptions { listen, unit: plc.unit, profile });
     }
     Ok(plcs)
+}
+
+fn loopback(lift: &LiftId, address: &HostPort) -> anyhow::Result<SocketAddr> {
+    let listen = match address.host.as_str() {
+        "localhost" => Some(SocketAddr::from(([127, 0, 0, 1], address.port))),
+        _ => address.socket_addr(),
+    };
+    listen.filter(|it| it.ip().is_loopback()).with_context(|| {
+        format!(
+            "lift {lift}: its PLC at {address} is not on loopback, so it is not simulated; set lifts.{lift}.plc.address \
+             to 127.0.0.1:PORT"
+        )
+    })
 }
 
 /// What the boot counters of a new plant begin with: seconds since 1970, so that they lie above those of a plant in

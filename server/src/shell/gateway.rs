@@ -24,8 +24,9 @@ use crate::clock::{self, Clock};
 use crate::drill::Levers;
 use crate::drill::levers::Program;
 use crate::drill::roads::Reader;
+use crate::fieldbus::Profile;
 use crate::fieldbus::modbus::{self, Bus, BusLift, Patience};
-use crate::fieldbus::profile::Profile;
+use crate::fieldbus::wire::Wire;
 use crate::messaging::codec::{decode_for_gateway, encode};
 use crate::messaging::topics::{GatewayRoad, Topic, VehicleRoad, every_control_beat};
 use crate::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, connect};
@@ -58,11 +59,11 @@ pub struct GatewayOptions {
 /// How a PLC is reached.
 #[derive(Clone, Debug)]
 pub struct PlcLink {
-    /// `HOST:PORT`.
-    pub address: String,
+    /// What leads there.
+    pub wire: Wire,
     /// Modbus unit.
     pub unit: u8,
-    /// Its registers.
+    /// Where it keeps what.
     pub profile: Profile,
 }
 
@@ -145,7 +146,7 @@ pub async fn start(
     Ok(Running { stop, task })
 }
 
-/// One task per address, for all lifts behind it.
+/// One task per wire, for all lifts on it.
 fn start_buses(
     plant: &Plant,
     id: &GatewayId,
@@ -153,10 +154,10 @@ fn start_buses(
     events: &mpsc::Sender<Event>,
     stop: &CancellationToken,
 ) -> anyhow::Result<BTreeMap<LiftId, Bus>> {
-    let mut behind: BTreeMap<&str, Vec<BusLift>> = BTreeMap::new();
+    let mut behind: BTreeMap<&Wire, Vec<BusLift>> = BTreeMap::new();
     for (lift, model) in plant.lifts.iter().filter(|(_, it)| it.gateway == *id) {
         let plc = plcs.get(lift).with_context(|| format!("lift {lift} has no PLC"))?;
-        behind.entry(&plc.address).or_default().push(BusLift {
+        behind.entry(&plc.wire).or_default().push(BusLift {
             lift: lift.clone(),
             model: model.clone(),
             unit: plc.unit,
@@ -164,9 +165,9 @@ fn start_buses(
         });
     }
     let mut buses = BTreeMap::new();
-    for (address, lifts) in behind {
+    for (wire, lifts) in behind {
         let names: Vec<LiftId> = lifts.iter().map(|it| it.lift.clone()).collect();
-        let bus = modbus::start(address.to_owned(), lifts, Patience::default(), events.clone(), stop.clone());
+        let bus = modbus::start(wire.clone(), lifts, Patience::default(), events.clone(), stop.clone());
         buses.extend(names.into_iter().map(|lift| (lift, bus.clone())));
     }
     Ok(buses)

@@ -10,6 +10,7 @@ use kernel::time::Millis;
 
 use super::SiteFile;
 use super::problem::Problems;
+use crate::fieldbus::wire::Wire;
 
 /// One way from a waiting point through the transition zone to a lift door.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,14 +147,26 @@ fn doubled_edges(problems: &mut Problems, plant: &Plant) {
 }
 
 fn plc_addresses(problems: &mut Problems, site: &SiteFile) {
-    let mut seen = BTreeMap::new();
+    let (mut seen, mut wires) = (BTreeMap::new(), BTreeMap::new());
     for (id, plc) in &site.plcs {
-        if let Some(other) = seen.insert((&plc.address, plc.unit), id) {
+        let place = plc.wire.place();
+        let path = format!("lifts.{id}.plc");
+        if let Some(other) = seen.insert((place.clone(), plc.unit), id) {
             let text = format!(
-                "unit {} at {} is also the PLC of lift {other}; each lift has its own",
-                plc.unit, plc.address
+                "unit {} at {place} is also the PLC of lift {other}; each lift has its own",
+                plc.unit
             );
-            problems.report(&format!("lifts.{id}.plc"), text);
+            problems.report(&path, text);
+        }
+        let gateway = site.plant.lifts.get(id).map(|it| &it.gateway);
+        let (first, wire, owner) = *wires.entry(place.clone()).or_insert((id, &plc.wire, gateway));
+        if *wire != plc.wire {
+            let text =
+                format!("{place} is {wire} to lift {first} and {} here; one wire speaks one way", plc.wire);
+            problems.report(&path, text);
+        } else if owner != gateway && !matches!(wire, Wire::Tcp(_)) {
+            let text = format!("{place} also serves lift {first} of another gateway; RTU has one master");
+            problems.report(&path, text);
         }
     }
 }

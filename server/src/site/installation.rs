@@ -7,10 +7,10 @@ use toml::de::DeValue;
 
 use super::limits as limit;
 use super::problem::Problems;
-use super::reader::{Table, text_of};
-use super::sections::{BUILT_IN_PROFILE, Declared, millis};
-use super::{HostPort, Plc};
-use crate::spelling::nearest;
+use super::reader::Table;
+use super::sections::{Declared, millis};
+use super::{Plc, plcs};
+use crate::fieldbus::Profile;
 
 /// One lift and how its PLC is reached.
 pub(super) fn lift(
@@ -27,57 +27,32 @@ pub(super) fn lift(
     let stops = stops(problems, &mut table, declared);
     let path = table.key("plc");
     let plc = match table.optional("plc") {
-        Some(value) => Table::of(problems, &path, value).and_then(|table| plc(problems, table, profiles)),
+        Some(value) => {
+            Table::of(problems, &path, value).and_then(|table| plcs::plc(problems, table, profiles))
+        }
         None => {
             problems.report(&path, "`plc` is missing; add `plc = { address = \"HOST:PORT\", unit = 1 }`");
             None
         }
     };
     table.finish(problems);
+    let (plc, profile) = plc?;
+    let stops = stops?;
+    if let Some(n_mapped) = profile.as_ref().and_then(Profile::n_stops).filter(|it| *it != stops.len()) {
+        let (name, n_stops) = (&plc.profile, stops.len());
+        let text = format!("\"{name}\" has contacts for {n_mapped} stops, the lift has {n_stops}");
+        problems.report(&format!("{path}.profile"), text);
+    }
     let lift = Lift {
         gateway: gateway?,
-        stops: stops?,
+        stops,
         travel_per_floor_ms: millis(travel?),
         door_ms: millis(door?),
         capacity_vehicles: u8::try_from(capacity?).ok()?,
         payload_kg: payload?,
+        capabilities: profile.map(|it| it.capabilities()).unwrap_or_default(),
     };
-    Some((lift, plc?))
-}
-
-fn plc(
-    problems: &mut Problems,
-    mut table: Table<'_>,
-    profiles: &BTreeMap<String, toml::Table>,
-) -> Option<Plc> {
-    let address = table.text(problems, "address").and_then(|text| {
-        text.parse::<HostPort>()
-            .map_err(|reason| problems.report(&table.key("address"), reason.to_string()))
-            .ok()
-    });
-    let unit =
-        if table.optional("unit").is_some() { table.whole(problems, "unit", limit::UNIT) } else { Some(1) };
-    let profile = match table.optional("profile") {
-        None => Some(BUILT_IN_PROFILE),
-        Some(value) => text_of(problems, &table.key("profile"), value),
-    };
-    let path = table.key("profile");
-    table.finish(problems);
-    let profile = profile.filter(|name| {
-        let known = *name == BUILT_IN_PROFILE || profiles.contains_key(*name);
-        if !known {
-            let names = profiles.keys().map(String::as_str).chain([BUILT_IN_PROFILE]);
-            let near = nearest(name, names).unwrap_or(BUILT_IN_PROFILE);
-            problems.report(
-                &path,
-                format!(
-                    "there is no profile \"{name}\"; did you mean \"{near}\"? Or add `[profiles.{name}]`"
-                ),
-            );
-        }
-        known
-    });
-    Some(Plc { address: address?, unit: u8::try_from(unit?).ok()?, profile: profile?.to_owned() })
+    Some((lift, plc))
 }
 
 fn stops(problems: &mut Problems, table: &mut Table<'_>, declared: &Declared) -> Option<Vec<LiftStop>> {

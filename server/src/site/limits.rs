@@ -49,6 +49,7 @@ pub(super) const CREEP: Quantity = quantity(0.02, 1.0, "m/s");
 pub(super) const WEIGHT: Quantity = quantity(1.0, 50_000.0, "kg");
 pub(super) const PAYLOAD: Quantity = quantity(0.0, 50_000.0, "kg");
 pub(super) const UNIT: Quantity = quantity(1.0, 247.0, "(a Modbus unit)");
+pub(super) const BAUD: Quantity = quantity(1200.0, 921_600.0, "baud");
 pub(super) const BUDGET_PART: Quantity = quantity(0.1, 600.0, "s");
 
 /// Longest text for people, in characters.

@@ -11,8 +11,8 @@ use toml::de::{DeTable, DeValue};
 use super::limits::{self as limit, Count};
 use super::problem::Problems;
 use super::reader::{Names, Table, text_of};
-use super::{SiteFile, installation, ways};
-use crate::fieldbus::profile::{self, Profile, Registers};
+use super::{SiteFile, installation, profiles, ways};
+use crate::fieldbus::profile;
 use crate::spelling::nearest;
 
 /// The register profile that is built in.
@@ -48,7 +48,7 @@ pub(super) fn site_file<'t>(problems: &mut Problems, document: &'t DeTable<'t>) 
     let stations = named(problems, &mut root, "stations", limit::STATIONS, &mut declared.stations);
     let lifts = named(problems, &mut root, "lifts", limit::LIFTS, &mut declared.lifts);
     let vehicles = named(problems, &mut root, "vehicles", limit::VEHICLES, &mut declared.vehicles);
-    let profiles = profiles(problems, &mut root);
+    let profiles = profiles::tables(problems, &mut root);
 
     let points = each(problems, points, &declared.points, |p, table| point(p, table, &declared));
     let edges = ways::edges(problems, &mut root, &declared.points, &points);
@@ -217,57 +217,6 @@ fn gateways(
         table.finish(problems);
     }
     Some(found)
-}
-
-fn profiles(problems: &mut Problems, root: &mut Table<'_>) -> BTreeMap<String, toml::Table> {
-    const PROFILES: Count = Count { min: 0, max: 50 };
-    let mut found = BTreeMap::new();
-    for (name, path, value) in root.entries(problems, "profiles", PROFILES).unwrap_or_default() {
-        if name == BUILT_IN_PROFILE {
-            problems.report(&path, format!("\"{name}\" is built in; give your profile another name"));
-        }
-        match plain(value) {
-            Some(toml::Value::Table(table)) => {
-                registers(problems, &path, &table);
-                found.insert(name.to_owned(), table);
-            }
-            Some(_) | None => problems.report(&path, "must be a table of registers"),
-        }
-    }
-    found
-}
-
-/// Reports what is wrong with a register profile.
-fn registers(problems: &mut Problems, path: &str, table: &toml::Table) {
-    match table.clone().try_into::<Registers>() {
-        Err(error) => problems.report(path, error.message().trim_end()),
-        Ok(registers) => {
-            for reason in Profile::try_new(registers).err().into_iter().flatten() {
-                problems.report(path, reason.to_string());
-            }
-        }
-    }
-}
-
-/// The value without its places in the file.
-fn plain(value: &DeValue<'_>) -> Option<toml::Value> {
-    Some(match value {
-        DeValue::String(text) => toml::Value::String(text.to_string()),
-        DeValue::Integer(integer) => {
-            toml::Value::Integer(i64::from_str_radix(integer.as_str(), integer.radix()).ok()?)
-        }
-        DeValue::Float(float) => toml::Value::Float(float.as_str().parse().ok()?),
-        DeValue::Boolean(flag) => toml::Value::Boolean(*flag),
-        DeValue::Datetime(at) => toml::Value::Datetime(*at),
-        DeValue::Array(items) => {
-            toml::Value::Array(items.iter().map(|item| plain(item.get_ref())).collect::<Option<_>>()?)
-        }
-        DeValue::Table(table) => {
-            let entries =
-                table.iter().map(|(key, value)| Some((key.get_ref().to_string(), plain(value.get_ref())?)));
-            toml::Value::Table(entries.collect::<Option<_>>()?)
-        }
-    })
 }
 
 fn point(problems: &mut Problems, mut table: Table<'_>, declared: &Declared) -> Option<Point> {

@@ -146,6 +146,26 @@ fn keys_and_values_are_checked() {
                 "[vehicles]",
                 "[profiles.acme.command]\nnumber = 1\nfloor = 2\n[profiles.acme.status]\n[vehicles]",
             ),
+            (
+                "[vehicles]",
+                "[profiles.acme]\nreaction_s = 20\n[profiles.acme.command]\nnumber = 1\naction = 2\nfloor = 3\n[profiles.acme.status]\nfloor = 10\nlevelled = 11\ndoor = 12\nmotion = 13\nmode = 14\nfault = 15\noccupied = 16\n[vehicles]",
+            ),
+            (
+                "[vehicles]",
+                "[profiles.acme.command]\naction = 2\nfloor = 3\n[profiles.acme.status]\nfloor = 10\nlevelled = 11\nmotion = 13\nmode = 14\nfault = 15\n[vehicles]",
+            ),
+            ("[vehicles]", "[profiles.acme]\nkind = \"magic\"\n[vehicles]"),
+            (
+                "[vehicles]",
+                "[profiles.relay]\nkind = \"contacts\"\ncoils = { call = [0, 1, 2], open = 3, close = 4 }\n[profiles.relay.inputs]\nat_stop = [0, 1, 2]\nclosed = 3\nopened = 4\nup = 5\ndown = 6\nvehicle = 7\nfire = 8\nmaintenance = 9\nemergency = 10\nfault = 11\n[vehicles]",
+            ),
+            ("plc = { ", "plc = { transport = \"canbus\", "),
+            ("plc = { address", "plc = { transport = \"rtu\", address"),
+            (
+                "plc = { address = \"127.0.0.1:1502\"",
+                "plc = { transport = \"rtu\", device = \"ttyS0\", baud = 300, parity = \"mark\"",
+            ),
+            ("plc = { address", "plc = { transport = \"rtu-over-tcp\", baud = 9600, address"),
         ],
         expect_file!["../../tests/it/expect/site-values.txt"],
     );
@@ -176,6 +196,10 @@ fn lifts_and_places_must_fit() {
             (
                 "[[zones]]",
                 "[lifts.L2]\ngateway = \"G1\"\ntravel_per_floor_s = 6\ndoor_s = 3\ncapacity_vehicles = 1\npayload_kg = 1000\nplc = { address = \"127.0.0.1:1502\" }\nstops = [\n{ floor = \"1\", landing = \"A1\", waiting = [\"W1\"] },\n{ floor = \"2\", landing = \"A2\", waiting = [\"W2\"] },\n]\n[[zones]]",
+            ),
+            (
+                "[[zones]]",
+                "[lifts.L2]\ngateway = \"G1\"\ntravel_per_floor_s = 6\ndoor_s = 3\ncapacity_vehicles = 1\npayload_kg = 1000\nplc = { transport = \"rtu-over-tcp\", address = \"127.0.0.1:1502\", unit = 2 }\nstops = [\n{ floor = \"1\", landing = \"A1\", waiting = [\"W1\"] },\n{ floor = \"2\", landing = \"A2\", waiting = [\"W2\"] },\n]\n[[zones]]",
             ),
         ],
         expect_file!["../../tests/it/expect/site-places.txt"],
@@ -272,9 +296,26 @@ fn the_small_site_reads_as_written() {
     let plcs: Vec<_> = site
         .plcs
         .iter()
-        .map(|(id, plc)| format!("{id}: {} unit {} {}", plc.address, plc.unit, plc.profile))
+        .map(|(id, plc)| format!("{id}: {} unit {} {}", plc.wire, plc.unit, plc.profile))
         .collect();
     expect![[r#"["L1: 127.0.0.1:1502 unit 1 hoistway-plc"]"#]].assert_eq(&format!("{plcs:?}"));
     let plant = serde_json::to_string_pretty(&site.plant).unwrap();
     expect_file!["../../tests/it/expect/site-small.json"].assert_eq(&plant);
+}
+
+#[test]
+fn a_contact_profile_has_contacts_for_each_stop_of_its_lift() {
+    let profile = "[profiles.relay]\nkind = \"contacts\"\ncoils = { call = [0, 1, 2], open = 3, close = 4 }\n[profiles.relay.inputs]\nat_stop = [0, 1, 2]\nclosed = 3\nopened = 4\nup = 5\ndown = 6\nvehicle = 7\nfire = 8\nmaintenance = 9\nemergency = 10\nfault = 11\noccupied = 12\n[vehicles]";
+    let text = SMALL
+        .replace("profile = \"hoistway-plc\"", "profile = \"relay\"")
+        .replace("\n[vehicles]", &format!("\n{profile}"));
+    let expected = "lifts.L1.plc.profile: \"relay\" has contacts for 3 stops, the lift has 2";
+    let refused = parse(&text, "small.toml").unwrap_err().to_string();
+    assert!(refused.ends_with(expected), "{refused}");
+    let site = parse(
+        &text.replace("[0, 1, 2]", "[0, 1]").replace("open = 3, close = 4", "open = 2, close = 3"),
+        "s",
+    );
+    let can = site.unwrap_or_else(|errors| panic!("{errors}")).plant.lifts.into_values().next().unwrap();
+    assert!(!can.capabilities.echo && !can.capabilities.boot && !can.capabilities.heartbeat);
 }

@@ -2,44 +2,36 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 
 use kernel::gateway::Marks;
-use kernel::ids::{CommandId, Generation, LiftId, NodeId, SessionId, TaskId, VehicleId};
-use kernel::lease::{FencingToken, LeaseNonce};
+use kernel::ids::{CommandId, Generation, LiftId};
 use kernel::lift::LiftAction;
 use kernel::time::Millis;
-use kernel::wire::gateway::{
-    Authority, Connection, GatewayCommand, GatewayRefusal, GatewayStatus, LiftCommand, LiftReading, Outcome,
-    SessionRef, Verdict,
-};
+use kernel::wire::gateway::{GatewayCommand, GatewayRefusal, Outcome, Verdict};
 use kernel::wire::vehicle::{Instruction, VehicleCommand};
-use server::messaging::codec::{ForVehicle, decode, decode_for_vehicle, encode};
-use server::messaging::{Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, broker, connect};
+use server::messaging::codec::{ForVehicle, decode_for_vehicle};
+use server::messaging::{Publish, Road, broker};
 use server::roles::gateway::Wires;
 use server::shell::gateway::Running;
 use server::site::{self, SiteFile};
-use server::{clock, roles, store};
+use server::{roles, store};
 use sqlx::SqlitePool;
-use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::brokers::{Mosquitto, PATIENCE, client};
+use crate::brokers::{Mosquitto, PATIENCE};
+use crate::desk::Desk;
 use crate::plc::{OnWrite, Plc};
-
-/// A machine does not stand still again and again between a read and a command.
-const ATTEMPTS_MAX: usize = 20;
 
 /// A gateway of the small site, and what control and a vehicle hear.
 struct Hall {
-    site: SiteFile,
     broker: SocketAddr,
     plc: Plc,
     pool: SqlitePool,
     gateway: Option<Running>,
     stop: CancellationToken,
-    control: Link,
-    heard: Receiver<Incoming>,
+    desk: Desk,
     _dir: tempfile::TempDir,
 }
 
@@ -49,125 +41,34 @@ impl Hall {
         let dir = tempfile::tempdir().unwrap();
         let pool = store::open(&dir.path().join("store.db")).await.unwrap();
         let plc = Plc::start().await;
-        let options = LinkOptions {
-            subscriptions: vec![Subscription { filter: "hoistway/v1/small/#".to_owned(), reliable: true }],
-            ..client(broker, "control")
-        };
-        let (control, heard) = connect(options, Outbox::memory());
         let stop = CancellationToken::new();
         let gateway = Some(start(&site, broker, &plc, &pool, &stop).await);
-        Self { site, broker, plc, pool, gateway, stop, control, heard, _dir: dir }
+        Self { broker, plc, pool, gateway, stop, desk: Desk::open(site, broker), _dir: dir }
     }
 
     async fn restart(&mut self) {
         self.stop().await.unwrap();
         self.stop = CancellationToken::new();
-        self.gateway = Some(start(&self.site, self.broker, &self.plc, &self.pool, &self.stop).await);
+        self.gateway = Some(start(&self.desk.site, self.broker, &self.plc, &self.pool, &self.stop).await);
     }
 
     async fn stop(&mut self) -> anyhow::Result<()> {
         self.stop.cancel();
         timeout(PATIENCE, self.gateway.take().unwrap().wait()).await.expect("it ends")
     }
+}
 
-    fn lift(&self) -> LiftId {
-        self.site.plant.lifts.keys().next().unwrap().clone()
+impl Deref for Hall {
+    type Target = Desk;
+
+    fn deref(&self) -> &Desk {
+        &self.desk
     }
+}
 
-    async fn next(&mut self, ending: &str) -> (String, Vec<u8>) {
-        loop {
-            let news = timeout(PATIENCE, self.heard.recv()).await.expect("something is heard").unwrap();
-            if let Incoming::Message { topic, payload } = news
-                && topic.ends_with(ending)
-            {
-                return (topic, payload.to_vec());
-            }
-        }
-    }
-
-    /// The first status in which the lift is as wanted.
-    async fn reading(&mut self, wanted: impl Fn(&LiftReading) -> bool) -> LiftReading {
-        loop {
-            let (topic, payload) = self.next("/status").await;
-            let status: GatewayStatus = decode(&topic, &payload).unwrap();
-            let reading = status.lifts.into_iter().next().unwrap();
-            if reading.status.is_some() && wanted(&reading) {
-                return reading;
-            }
-        }
-    }
-
-    /// Waits until the gateway says that it rejected so many messages.
-    async fn rejected(&mut self, expected: u64) {
-        loop {
-            let (topic, payload) = self.next("/status").await;
-            let status: GatewayStatus = decode(&topic, &payload).unwrap();
-            assert!(status.messages_rejected <= expected, "{}", status.messages_rejected);
-            if status.messages_rejected == expected {
-                return;
-            }
-        }
-    }
-
-    async fn outcome(&mut self) -> Outcome {
-        let (topic, payload) = self.next("/outcome").await;
-        decode(&topic, &payload).unwrap()
-    }
-
-    async fn send(&self, id: &str, command: GatewayCommand) {
-        let payload = encode(command, clock::now().wall).unwrap();
-        let road = Road::Reliable { key: id.to_owned(), valid_for: Millis::seconds(60) };
-        let topic = "hoistway/v1/small/gateway/G1/command".to_owned();
-        self.control.publish(Publish { topic, payload, road, retain: false }).await.unwrap();
-    }
-
-    /// Sends a command made from the newest read, and another as long as the gateway finds that too old. Gives the
-    /// last one and the gateway's first word on it.
-    async fn decided(&mut self, id: &str, action: LiftAction, serial: u64) -> (LiftCommand, Verdict) {
-        for attempt in 1.. {
-            let steady = |it: &LiftReading| it.verifying.is_none() && it.connection == Connection::Up;
-            let reading = self.reading(|it| steady(it) && it.age_ms < Millis(500)).await;
-            let id = format!("{id}-{attempt}");
-            let command = LiftCommand { action, ..self.command(&id, &reading, serial) };
-            self.send(&id, GatewayCommand::Lift(command.clone())).await;
-            let outcome = self.outcome().await;
-            assert_eq!(outcome.command, command.id);
-            let too_old = matches!(
-                outcome.verdict,
-                Verdict::Refused { reason: GatewayRefusal::StaleRead | GatewayRefusal::Unreachable }
-            );
-            if !too_old || attempt == ATTEMPTS_MAX {
-                return (command, outcome.verdict);
-            }
-        }
-        unreachable!("the last attempt is told")
-    }
-
-    fn command(&self, id: &str, reading: &LiftReading, serial: u64) -> LiftCommand {
-        let status = reading.status.clone().unwrap();
-        LiftCommand {
-            id: CommandId::try_new(id).unwrap(),
-            lift: self.lift(),
-            action: LiftAction::OpenDoor,
-            floor: status.floor.clone(),
-            holder: NodeId::try_new("A").unwrap(),
-            sequence: serial,
-            authority: Authority::Lease {
-                token: FencingToken { epoch: reading.epoch, serial },
-                nonce: LeaseNonce(serial),
-            },
-            session: SessionRef {
-                session: SessionId::try_new("S1").unwrap(),
-                generation: Generation(1),
-                task: TaskId::try_new("T1").unwrap(),
-                claim: Generation(1),
-                link: Generation(1),
-                vehicle: VehicleId::try_new("V01").unwrap(),
-            },
-            read: reading.read,
-            expects: status.expectation(),
-            valid_for_ms: Millis::seconds(60),
-        }
+impl DerefMut for Hall {
+    fn deref_mut(&mut self) -> &mut Desk {
+        &mut self.desk
     }
 }
 

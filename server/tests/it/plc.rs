@@ -1,4 +1,4 @@
-//! A PLC of a few lines on a real socket, that can misbehave on the wire.
+//! A PLC of a few lines on a real socket, that can misbehave on the wire, in Modbus TCP and in RTU frames.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -20,8 +20,20 @@ pub(crate) enum OnWrite {
     AnswerLate,
     /// Runs it and confirms another address.
     EchoWrongAddress,
+    /// Runs it and confirms in the name of another unit.
+    OtherUnit,
+    /// Runs it and confirms another request, where requests are numbered.
+    OtherTransaction,
     /// Runs nothing and says why.
     Except(u8),
+}
+
+/// How frames are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Tcp,
+    /// With a check sum; a late answer goes to whoever is connected by then, as a serial server hands it on.
+    Rtu,
 }
 
 #[derive(Debug)]
@@ -31,6 +43,10 @@ pub(crate) struct State {
     pub(crate) on_write: OnWrite,
     /// Exception for reads.
     pub(crate) read_exception: Option<u8>,
+    /// The next read is answered too late.
+    pub(crate) read_late: bool,
+    /// What is still on its way to whoever connects next.
+    late: Vec<u8>,
     pub(crate) connections: usize,
     pub(crate) open_now: usize,
     pub(crate) open_most: usize,
@@ -46,13 +62,19 @@ pub(crate) struct Plc {
 }
 
 impl Plc {
-    /// Stands at the lowest stop, door closed.
     pub(crate) async fn start() -> Self {
+        Self::framed(Framing::Tcp).await
+    }
+
+    /// Stands at the lowest stop, door closed.
+    pub(crate) async fn framed(framing: Framing) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let state = State {
             status: [1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0],
             on_write: OnWrite::Confirm,
             read_exception: None,
+            read_late: false,
+            late: Vec::new(),
             connections: 0,
             open_now: 0,
             open_most: 0,
@@ -60,7 +82,7 @@ impl Plc {
         };
         let (address, state) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(state)));
         let mut tasks = JoinSet::new();
-        tasks.spawn(serve(listener, Arc::clone(&state)));
+        tasks.spawn(serve(listener, framing, Arc::clone(&state)));
         Self { address, state, _tasks: tasks }
     }
 
@@ -69,7 +91,7 @@ impl Plc {
     }
 }
 
-async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
+async fn serve(listener: TcpListener, framing: Framing, state: Arc<Mutex<State>>) {
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -82,7 +104,10 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
         let state = Arc::clone(&state);
         connections.spawn(async move {
             // The other side may go at any time.
-            let _ = talk(stream, &state).await;
+            let _ = match framing {
+                Framing::Tcp => talk(stream, &state).await,
+                Framing::Rtu => talk_rtu(stream, &state).await,
+            };
             state.lock().unwrap().open_now -= 1;
         });
     }
@@ -99,10 +124,51 @@ async fn talk(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()
             // So late that whoever asked has asked again or hung up.
             stream.peek(&mut [0]).await?;
         }
+        match state.lock().unwrap().on_write {
+            OnWrite::OtherUnit if pdu[0] == 16 => header[6] = header[6].wrapping_add(1),
+            OnWrite::OtherTransaction if pdu[0] == 16 => header[1] = header[1].wrapping_add(1),
+            _ => {}
+        }
         let length = u16::try_from(answer.len() + 1).unwrap().to_be_bytes();
         header[4..6].copy_from_slice(&length);
         stream.write_all(&[&header[..], &answer[..]].concat()).await?;
     }
+}
+
+async fn talk_rtu(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
+    let late = std::mem::take(&mut state.lock().unwrap().late);
+    stream.write_all(&late).await?;
+    loop {
+        let mut asked = vec![0; 7];
+        stream.read_exact(&mut asked).await?;
+        let rest = if asked[1] == 16 { usize::from(asked[6]) + 2 } else { 1 };
+        asked.resize(7 + rest, 0);
+        stream.read_exact(&mut asked[7..]).await?;
+        let (frame, sum) = asked.split_at(asked.len() - 2);
+        assert_eq!(sum, crc(frame), "a sound frame");
+        let is_write = frame[1] == 16;
+        let (answered, read_late, other_unit) = {
+            let mut state = state.lock().unwrap();
+            let read_late = !is_write && std::mem::take(&mut state.read_late);
+            let other_unit = is_write && state.on_write == OnWrite::OtherUnit;
+            (answer(&frame[1..], &mut state), read_late, other_unit)
+        };
+        let Some((pdu, late)) = answered else { return Ok(()) };
+        let mut answer = [&[asked[0] + u8::from(other_unit)], &pdu[..]].concat();
+        answer.extend(crc(&answer));
+        if late || read_late {
+            state.lock().unwrap().late = answer;
+        } else {
+            stream.write_all(&answer).await?;
+        }
+    }
+}
+
+fn crc(frame: &[u8]) -> [u8; 2] {
+    let sum = frame.iter().fold(0xFFFF_u16, |sum, byte| {
+        (0..8).fold(sum ^ u16::from(*byte), |it, _| if it & 1 == 1 { it >> 1 ^ 0xA001 } else { it >> 1 })
+    });
+    sum.to_le_bytes()
 }
 
 /// The answer and whether it is late; none to hang up.
@@ -123,7 +189,12 @@ fn answer(pdu: &[u8], state: &mut State) -> Option<(Vec<u8>, bool)> {
     match state.on_write {
         OnWrite::HangUp => return None,
         OnWrite::Except(code) => return Some((vec![0x90, code], false)),
-        OnWrite::Confirm | OnWrite::RunAndHangUp | OnWrite::AnswerLate | OnWrite::EchoWrongAddress => {}
+        OnWrite::Confirm
+        | OnWrite::RunAndHangUp
+        | OnWrite::AnswerLate
+        | OnWrite::EchoWrongAddress
+        | OnWrite::OtherUnit
+        | OnWrite::OtherTransaction => {}
     }
     let (number, action, floor) = (word(6), word(8), word(10));
     state.ran.push(number);
@@ -138,6 +209,10 @@ fn answer(pdu: &[u8], state: &mut State) -> Option<(Vec<u8>, bool)> {
         OnWrite::RunAndHangUp => None,
         OnWrite::AnswerLate => Some((confirm, true)),
         OnWrite::EchoWrongAddress => Some((vec![16, 0, 101, 0, 3], false)),
-        OnWrite::Confirm | OnWrite::HangUp | OnWrite::Except(_) => Some((confirm, false)),
+        OnWrite::Confirm
+        | OnWrite::HangUp
+        | OnWrite::OtherUnit
+        | OnWrite::OtherTransaction
+        | OnWrite::Except(_) => Some((confirm, false)),
     }
 }

@@ -16,12 +16,13 @@ use kernel::time::Millis;
 use kernel::wire::vehicle::{
     AckVerdict, Instruction, Operation, Place, Progress, VehicleCommand, VehicleRefusal,
 };
-use server::fieldbus::profile::Profile;
+use server::fieldbus::Profile;
+use server::fieldbus::profile::RegisterProfile;
 use server::messaging::topics::{Topic, VehicleRoad, every_vehicle};
 use server::messaging::{
     self, Incoming, Link, LinkOptions, Outbox, Publish, Road, Subscription, broker, codec,
 };
-use server::simulate::{self, Options, PlantReport, PlcOptions, Running};
+use server::simulate::{self, Listen, Options, PlantReport, PlcOptions, Running};
 use server::site::{self, HostPort};
 use server::store;
 use tempfile::TempDir;
@@ -76,7 +77,8 @@ impl Bench {
         let plant = quick_plant();
         let stop = CancellationToken::new();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let plc = |_: &LiftId| PlcOptions { listen, unit: 1, profile: Profile::built_in() };
+        let plc =
+            |_: &LiftId| PlcOptions { listen: Listen::Tcp(listen), unit: 1, profile: Profile::built_in() };
         let options = Options {
             broker: HostPort { host: broker.ip().to_string(), port: broker.port() },
             plcs: plant.lifts.keys().map(|id| (id.clone(), plc(id))).collect(),
@@ -108,15 +110,15 @@ impl Bench {
     }
 
     async fn status(&self, plc: &mut Context) -> LiftStatus {
-        let window = Profile::built_in().status_window();
+        let window = RegisterProfile::built_in().status_window();
         let read = plc.call(Request::ReadHoldingRegisters(window.start, window.count)).await;
         let Ok(Ok(Response::ReadHoldingRegisters(words))) = read else { panic!("no status: {read:?}") };
-        Profile::built_in().decode_status(&self.plant.lifts[&l1()], &words).expect("a status")
+        RegisterProfile::built_in().decode_status(&self.plant.lifts[&l1()], &words).expect("a status")
     }
 
     /// Writes a command and reads until the PLC finished it.
     async fn finish(&self, plc: &mut Context, number: u16, action: LiftAction, floor: u16) -> LiftStatus {
-        let words = Profile::built_in().encode_command(&CommandBlock { number, action, floor });
+        let words = RegisterProfile::built_in().encode_command(&CommandBlock { number, action, floor });
         let written = plc.call(Request::WriteMultipleRegisters(100, words.into())).await;
         assert!(matches!(written, Ok(Ok(Response::WriteMultipleRegisters(100, 3)))), "{written:?}");
         self.until_completed(plc, number).await
@@ -179,7 +181,7 @@ async fn a_plc_goes_on_where_it_was_over_a_restart() {
     let bench = Bench::without_broker().await;
     let mut plc = bench.plc(1).await;
     bench.finish(&mut plc, 1, LiftAction::OpenDoor, 1).await;
-    let words = Profile::built_in().encode_command(&CommandBlock {
+    let words = RegisterProfile::built_in().encode_command(&CommandBlock {
         number: 2,
         action: LiftAction::CloseDoor,
         floor: 1,

@@ -14,7 +14,7 @@ use kernel::ids::{
     FloorId, GatewayId, LiftId, NodeId, OrderId, PointId, SiteId, StationId, TaskId, VehicleId,
 };
 use kernel::lease::LeaseTiming as Timing;
-use kernel::plant::{Floor, Lift, LiftStop, Plant, Point, Station};
+use kernel::plant::{Capabilities, Floor, Lift, LiftStop, Plant, Point, Station};
 use kernel::task::TaskState;
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
@@ -345,6 +345,7 @@ fn lift_plan(floor: FloorId) -> Lift {
         door_ms: Millis(2500),
         capacity_vehicles: 1,
         payload_kg: 2000,
+        capabilities: Capabilities::default(),
     }
 }
 

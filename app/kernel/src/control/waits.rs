@@ -146,6 +146,7 @@ impl Control {
                 Settling::NoReads => SettlingView::NoReads,
                 Settling::Frozen => SettlingView::Frozen,
                 Settling::Restarted => SettlingView::Restarted,
+                Settling::Unclear => SettlingView::Unclear,
             }),
             (None, Some(Voice::Verifying(doubt))) if doubt.command == command => {
                 Some(SettlingView::Outcome { at: wall_of(doubt.since + LIFT_READ_AGE_MAX + PLC_SETTLE, now) })

@@ -1,5 +1,6 @@
 //! One lift as its gateway has it: the newest read, the queue, the command in flight.
 
+mod inferred;
 mod settling;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -15,8 +16,10 @@ use crate::wire::gateway::{Connection, GatewayRefusal, LiftCommand, LiftReading,
 use super::admission::View;
 use super::edge::LiftState;
 use super::foreign::ForeignWatch;
-use super::marks::{InFlight, LiftMarks};
+use super::marks::{Aim, InFlight, LiftMarks};
 use super::{CommandBlock, WriteResult};
+
+use self::inferred::Inferred;
 
 /// Commands that wait for one lift. Control sends one at a time and each is void after seconds, so a longer line
 /// would only hold void ones.
@@ -34,6 +37,8 @@ enum Phase {
     Awaiting {
         flight: InFlight,
         until: Mono,
+        /// When the write was known to be over: a later read may show what came of it.
+        wrote: Option<Mono>,
     },
     /// It may have run. Reads that succeed in one row since `good_since`, of a PLC that scans, settle it.
     Verifying {
@@ -60,6 +65,7 @@ pub(super) struct Channel {
     phase: Phase,
     concluded: VecDeque<(CommandId, Option<u16>, Verdict)>,
     foreign: ForeignWatch,
+    inferred: Inferred,
     log: Vec<String>,
     safeguards: Safeguards,
 }
@@ -85,6 +91,7 @@ impl Channel {
             phase,
             concluded: VecDeque::new(),
             foreign: ForeignWatch::default(),
+            inferred: Inferred::begin(kept),
             log: Vec::new(),
             safeguards: Safeguards::ALL,
         }
@@ -140,6 +147,16 @@ impl Channel {
         in_flight || self.queue.iter().any(|(command, _)| command.id == *id)
     }
 
+    /// This command is in flight, and that its write was confirmed is all that is known of it.
+    pub(super) fn rests_on_the_write_of(&self, id: &CommandId) -> bool {
+        match &self.phase {
+            Phase::Idle => false,
+            Phase::Awaiting { flight, .. } | Phase::Verifying { flight, .. } => {
+                flight.confirmed && flight.command == *id
+            }
+        }
+    }
+
     /// Nothing waits, nothing is under way, and the lift is seen to rest.
     pub(super) fn is_settled(&self, now: Now) -> bool {
         let seen = self.newest.as_ref().filter(|(_, at)| now.mono.since(*at) <= LIFT_READ_AGE_MAX);
@@ -183,8 +200,12 @@ impl Channel {
             number,
             plc_boot: status.boot,
             expects: command.expects.clone(),
+            aim: Some(Aim { action: command.action, floor: command.floor.clone() }),
+            confirmed: false,
         };
-        self.phase = Phase::Awaiting { flight: flight.clone(), until: now.mono + PLC_ACK_DEADLINE };
+        self.inferred.forget_strays();
+        let until = now.mono + PLC_ACK_DEADLINE;
+        self.phase = Phase::Awaiting { flight: flight.clone(), until, wrote: None };
         Some((flight, CommandBlock { number, action: command.action, floor }))
     }
 
@@ -196,8 +217,9 @@ impl Channel {
             self.ticks.pop_front();
         }
         self.note_good_read(now);
+        let status = self.with_what_is_not_told(status, now);
         let before = self.newest.as_ref().map(|(status, _)| (status.boot, status.heartbeat));
-        if before.is_some_and(|(boot, _)| boot != status.boot) {
+        if self.lift.capabilities.boot && before.is_some_and(|(boot, _)| boot != status.boot) {
             self.log.push(format!("the PLC has restarted: its boot counter is {}", status.boot));
         }
         let scanned = before != Some((status.boot, status.heartbeat));
@@ -228,6 +250,7 @@ impl Channel {
     pub(super) fn read_failed(&mut self, reason: &str) {
         if self.reads_since.take().is_some() {
             self.connections_lost += 1;
+            self.inferred.note_loss();
         }
         self.connection = Connection::Down;
         if self.reasons.len() < REASONS_MAX && self.reasons.insert(reason.to_owned()) {
@@ -259,10 +282,12 @@ impl Channel {
     }
 
     pub(super) fn written(&mut self, number: u16, result: WriteResult, now: Now) {
-        let Phase::Awaiting { flight, .. } = &self.phase else { return };
+        let Phase::Awaiting { flight, wrote, .. } = &mut self.phase else { return };
         if flight.number != number {
             return;
         }
+        *wrote = Some(now.mono);
+        flight.confirmed = result == WriteResult::Confirmed && !self.lift.capabilities.echo;
         let flight = flight.clone();
         match result {
             WriteResult::Confirmed => self.judge(false, now),
@@ -273,7 +298,7 @@ impl Channel {
 
     /// What time alone brings: an echo that did not come.
     pub(super) fn watch(&mut self, now: Now) {
-        if let Phase::Awaiting { flight, until } = &self.phase
+        if let Phase::Awaiting { flight, until, .. } = &self.phase
             && *until <= now.mono
         {
             let flight = flight.clone();
@@ -314,16 +339,13 @@ impl Channel {
                 }
             }
             Phase::Verifying { flight, good_since } => {
-                let same_boot =
-                    status.boot == flight.plc_boot || !self.safeguards.holds(Safeguard::BootCounter);
                 let since = *good_since.get_or_insert(now.mono);
-                // A scan that was held up would still have taken the command.
-                let settled = scanned && now.mono.since(since) >= PLC_SETTLE;
-                let untouched = same_boot || stands_as_before(flight, status);
                 let flight = flight.clone();
-                if same_boot && status.accepted == flight.number {
+                // A scan that was held up would still have taken the command.
+                let settled = scanned && now.mono.since(since) >= self.settles_after();
+                if self.has_run(&flight, status) {
                     self.settle(flight, Verdict::Ran);
-                } else if settled && untouched {
+                } else if settled && self.is_untouched(&flight, status) {
                     self.settle(flight, Verdict::NotSent);
                 }
             }
@@ -348,7 +370,8 @@ impl Channel {
     fn connection_at(&self, now: Now) -> Connection {
         match self.connection {
             Connection::Up
-                if now.mono.since(self.alive_at) >= PLC_FROZEN
+                if self.lift.capabilities.heartbeat
+                    && now.mono.since(self.alive_at) >= PLC_FROZEN
                     && self.safeguards.holds(Safeguard::FrozenRegisters) =>
             {
                 Connection::Frozen
@@ -356,13 +379,6 @@ impl Channel {
             other @ (Connection::Up | Connection::Unknown | Connection::Down | Connection::Frozen) => other,
         }
     }
-}
-
-/// After a restart of the PLC its echo says nothing: only a lift that stands as before, and that has nothing under way,
-/// did not move and will not.
-fn stands_as_before(flight: &InFlight, status: &LiftStatus) -> bool {
-    let rests = status.levelled && status.accepted == status.completed;
-    rests && status.expectation() == flight.expects
 }
 
 /// The number after the last one, never 0 and never one that the PLC shows already.

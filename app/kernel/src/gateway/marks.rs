@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{CommandId, Generation, LiftId, NodeId, TaskId};
+use crate::ids::{CommandId, FloorId, Generation, LiftId, NodeId, TaskId};
 use crate::lease::{FencingToken, LeaseNonce};
-use crate::lift::Expectation;
+use crate::lift::{Expectation, LiftAction};
 use crate::timing::EPOCH_FIRST;
 use crate::wire::gateway::{Arbitration, Authority, LiftCommand, Verdict};
 
@@ -43,10 +43,17 @@ pub struct LiftMarks {
     pub holder: Option<(NodeId, LeaseNonce)>,
     /// The last PLC number that was given; 0 before the first.
     pub number: u16,
+    /// The number of the last command that the lift was seen to take.
+    #[serde(default)]
+    pub shown: u16,
     /// The highest session generation.
     pub session: Generation,
     /// The command whose fate is not known yet.
     pub in_flight: Option<InFlight>,
+    /// Commands that were admitted and wait, the longest waiting first; the queue bounds them. After a restart nothing
+    /// is left of them but these ids: they were not sent, and are told so.
+    #[serde(default)]
+    pub queued: VecDeque<CommandId>,
     /// What became of the last commands, oldest first, at most [`OUTCOMES_MAX`].
     pub outcomes: VecDeque<(CommandId, Verdict)>,
 }
@@ -63,6 +70,23 @@ pub struct InFlight {
     pub plc_boot: u16,
     /// What the PLC showed before the write.
     pub expects: Expectation,
+    /// What was asked; none in marks that are older than PLCs without echo.
+    #[serde(default)]
+    pub aim: Option<Aim>,
+    /// The PLC has confirmed the write. Kept for one without echo alone: there it says that the command may be in force
+    /// although nothing shows, as when a door is stuck.
+    #[serde(default)]
+    pub confirmed: bool,
+}
+
+/// What was asked of a lift.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Aim {
+    /// What to do.
+    pub action: LiftAction,
+    /// Where.
+    pub floor: FloorId,
 }
 
 impl Default for LiftMarks {
@@ -73,8 +97,10 @@ impl Default for LiftMarks {
             token: FencingToken::default(),
             holder: None,
             number: 0,
+            shown: 0,
             session: Generation::default(),
             in_flight: None,
+            queued: VecDeque::new(),
             outcomes: VecDeque::new(),
         }
     }
@@ -91,6 +117,12 @@ impl LiftMarks {
         while self.outcomes.len() > OUTCOMES_MAX {
             self.outcomes.pop_front();
         }
+    }
+
+    /// A command does not wait any more. True when it did.
+    pub(super) fn unqueue(&mut self, id: &CommandId) -> bool {
+        let waits = self.queued.iter().position(|it| it == id);
+        waits.and_then(|idx| self.queued.remove(idx)).is_some()
     }
 
     /// Under another arbitration from now on, or under the same one begun anew.
@@ -117,6 +149,19 @@ impl LiftMarks {
 }
 
 impl Marks {
+    /// At a start: what waited was not sent, and never will be. A command is replayed by nobody: what it was decided on
+    /// is gone.
+    pub(super) fn give_up_queued(&mut self) -> Vec<(LiftId, CommandId)> {
+        let mut given_up = Vec::new();
+        for (lift, kept) in &mut self.lifts {
+            for id in std::mem::take(&mut kept.queued) {
+                kept.remember(&id, &Verdict::NotSent);
+                given_up.push((lift.clone(), id));
+            }
+        }
+        given_up
+    }
+
     /// The highest claim that was seen of a task.
     pub fn claim_of(&self, task: &TaskId) -> Option<Generation> {
         highest_claim(&self.claims, task)

@@ -1,6 +1,7 @@
 //! What a gateway admits, in which order it acts, and what it still knows after a restart.
 
 mod admit;
+mod capable;
 mod commands;
 mod edge;
 mod foreign;
@@ -32,7 +33,11 @@ impl Bench {
 
     /// A gateway that starts with these marks, beside an idle lift with its door shut at F1.
     fn restarted(marks: Marks, ms: u64) -> Self {
-        let gateway = Gateway::new(fixture::gateway("G1"), &fixture::plant(), marks, at(ms));
+        Self::on(&fixture::plant(), marks, ms)
+    }
+
+    fn on(plant: &Plant, marks: Marks, ms: u64) -> Self {
+        let gateway = Gateway::new(fixture::gateway("G1"), plant, marks, at(ms));
         let mut bench = Self {
             gateway,
             ms,

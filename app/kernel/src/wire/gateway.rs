@@ -267,6 +267,9 @@ pub enum Settling {
     Frozen,
     /// The PLC has started anew and its lift does not rest as before: a read that shows that it does, or a person.
     Restarted,
+    /// The PLC gives no echo, and its lift shows neither what was commanded nor what it showed before: a read that shows
+    /// what was commanded, or a person.
+    Unclear,
 }
 
 /// A movement that nobody commanded (A16).

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use kernel::gateway::{Effect, Gateway, LiftMarks, Marks, OUTCOMES_MAX};
 use kernel::ids::CommandId;
 use kernel::safeguard::Safeguards;
-use kernel::wire::gateway::{GatewayStatus, Verdict};
+use kernel::wire::gateway::{GatewayStatus, Outcome, Verdict};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
@@ -68,17 +68,23 @@ impl Bench {
         let (numbers, told) = (BTreeMap::new(), BTreeMap::new());
         let gateway = started(kept.clone(), safeguards, model);
         let mut bench = Self { gateway, safeguards, kept, numbers, told, state: None };
-        bench.keep_first();
+        bench.keep_first(model);
         bench
     }
 
-    /// The first thing that a gateway does is to make its start durable.
-    fn keep_first(&mut self) {
+    /// The first thing that a gateway does is to make its start durable; then it tells what is not sent any more.
+    fn keep_first(&mut self, model: &Model) {
         let Some(Effect::Persist(marks)) = self.gateway.poll_effect() else {
             panic!("a start that is not made durable first");
         };
         self.keep(marks);
+        for id in &model.given_up {
+            let told = self.gateway.poll_effect();
+            let says = |it: &Outcome| (&it.command, &it.verdict) == (id, &Verdict::NotSent);
+            assert!(matches!(&told, Some(Effect::Tell(it)) if says(it)), "{id}: {told:?}");
+        }
         assert_eq!(self.gateway.poll_effect(), None);
+        self.check_kept(&model.durable);
     }
 
     fn lift(&self) -> &LiftMarks {
@@ -112,7 +118,7 @@ impl Bench {
         self.perform(model, n_acts, keeps);
         if turn.death.is_some() {
             self.gateway = started(self.kept.clone(), self.safeguards, model);
-            self.keep_first();
+            self.keep_first(model);
             self.state = None;
         }
     }
@@ -146,6 +152,7 @@ impl Bench {
         );
         let (flight, due) = (kept.in_flight.as_ref(), durable.in_flight.as_ref());
         assert_eq!(flight.map(|it| &it.command), due.map(|it| &it.command));
+        assert_eq!(kept.queued, durable.queued);
         for (command, verdict) in &durable.settled {
             assert_eq!(kept.outcome(command).as_ref(), Some(verdict), "{command}");
         }

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use kernel::ids::{FloorId, GatewayId, InvalidName, LiftId, PointId, SiteId, StationId, VehicleId};
-use kernel::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
+use kernel::plant::{
+    Capabilities, Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind,
+};
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
 
@@ -82,6 +84,7 @@ pub(super) fn plant() -> Result<Plant, InvalidName> {
         door_ms: DOOR,
         capacity_vehicles: 1,
         payload_kg: 2000,
+        capabilities: Capabilities::default(),
     };
     plant.lifts.insert(lift_id()?, lift);
     Ok(plant)

@@ -88,6 +88,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         plc::CLOSES,
     ),
     built(
+        "plc_without_echo",
+        "The answer to a write is lost, and the PLC echoes nothing: only the lift shows that it ran.",
+        plc::WITHOUT_ECHO,
+    ),
+    built(
         "plc_reboot_sequence_zero",
         "A PLC starts again after it took a command, and shows the number 0.",
         plc::REBOOT,

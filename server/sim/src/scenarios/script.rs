@@ -1,7 +1,7 @@
 //! What a script is made of, and how its two plays are judged.
 
 use kernel::ids::{InvalidName, StationId};
-use kernel::plant::{Plant, Station};
+use kernel::plant::{Capabilities, Plant, Station};
 use kernel::safeguard::{Safeguard, Safeguards};
 use kernel::time::Millis;
 
@@ -48,6 +48,8 @@ pub struct Site {
     pub home_station: bool,
     /// How long the lift travels from floor to floor.
     pub travel: Millis,
+    /// Its PLC gives no echo and counts neither its starts nor its scans.
+    pub mute: bool,
 }
 
 /// What the WMS asks for.
@@ -69,7 +71,7 @@ pub enum Orders {
 impl Site {
     /// Two floors.
     pub const fn with(vehicles: u8) -> Self {
-        Self { floors: 2, nodes: 1, vehicles, home_station: false, travel: Millis(3000) }
+        Self { floors: 2, nodes: 1, vehicles, home_station: false, travel: Millis(3000), mute: false }
     }
 
     fn build(self) -> Result<Plant, InvalidName> {
@@ -77,6 +79,9 @@ impl Site {
         let mut plant = site(shape)?;
         for lift in plant.lifts.values_mut() {
             lift.travel_per_floor_ms = self.travel;
+            let told = !self.mute;
+            let before = lift.capabilities;
+            lift.capabilities = Capabilities { echo: told, boot: told, heartbeat: told, ..before };
         }
         let home = plant.vehicles.values().next().map(|it| it.home.clone());
         if let Some(point) = home.filter(|_| self.home_station) {

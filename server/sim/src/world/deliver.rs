@@ -3,6 +3,7 @@
 use kernel::control::{Event, RequestId};
 use kernel::gateway::{self, CommandBlock, WriteResult};
 use kernel::ids::{LiftId, VehicleId};
+use kernel::lift::LiftStatus;
 use kernel::time::{Millis, Mono};
 use kernel::timing::LIFT_POLL_PERIOD;
 use kernel::wire::rest::PlaceOrder;
@@ -268,19 +269,14 @@ impl World {
         self.post.send(self.now + leg, Parcel::ReadDone { gateway, life, lift, read });
     }
 
-    fn read_done(
-        &mut self,
-        gateway: usize,
-        life: u32,
-        lift: LiftId,
-        read: Result<kernel::lift::LiftStatus, &'static str>,
-    ) {
+    fn read_done(&mut self, gateway: usize, life: u32, lift: LiftId, read: Result<LiftStatus, &'static str>) {
         if self.gateways.get(gateway).is_none_or(|it| it.life != life) {
             return;
         }
         let event = match read {
             Ok(status) => {
                 self.checkers.read(self.now, &lift, &status);
+                let status = self.as_told(&lift, status);
                 gateway::Event::Read { lift, status }
             }
             Err(reason) => {
@@ -289,6 +285,17 @@ impl World {
             }
         };
         self.with_gateway(gateway, event);
+    }
+
+    /// What a PLC does not tell is 0 in its reads; the checkers know it all the same.
+    fn as_told(&self, lift: &LiftId, mut status: LiftStatus) -> LiftStatus {
+        let can = self.config.plant.lifts.get(lift).map(|it| it.capabilities).unwrap_or_default();
+        if !can.echo {
+            (status.accepted, status.completed) = (0, 0);
+        }
+        status.boot = if can.boot { status.boot } else { 0 };
+        status.heartbeat = if can.heartbeat { status.heartbeat } else { 0 };
+        status
     }
 
     /// A write reaches the PLC, unless nothing does.

@@ -16,7 +16,7 @@ use tokio_modbus::server::tcp::Server;
 use tokio_modbus::{ExceptionCode, Request, Response, SlaveRequest};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::fieldbus::profile::Profile;
+use crate::fieldbus::profile::RegisterProfile;
 
 /// A PLC of one lift, gone with its handle.
 pub(super) struct Plc {
@@ -28,7 +28,7 @@ pub(super) struct Plc {
 
 struct State {
     lift: Lift,
-    profile: Profile,
+    profile: RegisterProfile,
     shown: Mutex<Shown>,
 }
 
@@ -59,7 +59,7 @@ impl Plc {
             occupied: false,
         };
         let shown = Mutex::new(Shown { status, taken: None });
-        let state = Arc::new(State { lift: lift.clone(), profile: Profile::built_in(), shown });
+        let state = Arc::new(State { lift: lift.clone(), profile: RegisterProfile::built_in(), shown });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port for a PLC")?;
         let address = listener.local_addr().context("a PLC without an address")?;
         let serving = AbortOnDropHandle::new(tokio::spawn(serve(listener, Arc::clone(&state))));

@@ -19,6 +19,7 @@ use crate::drill::levers::Program;
 use crate::drill::relay::{Carries, Relay};
 use crate::drill::stray::Stray;
 use crate::drill::{Conductor, Hands, Levers, ProgramOrder};
+use crate::fieldbus::wire::Wire;
 use crate::messaging::broker;
 use crate::roles::{control, gateway};
 use crate::shell;
@@ -69,7 +70,11 @@ impl Rig {
     ) -> anyhow::Result<Conductor> {
         let mut plcs = BTreeMap::new();
         for (lift, address) in &simulated.plc_addresses {
-            let relay = Relay::start(*address, Carries::Modbus, stop.clone()).await?;
+            let carries = match site.plcs.get(lift).map(|it| &it.wire) {
+                Some(Wire::Tcp(_)) | None => Carries::Modbus,
+                Some(Wire::RtuOverTcp(_) | Wire::Rtu(_)) => Carries::Rtu,
+            };
+            let relay = Relay::start(*address, carries, stop.clone()).await?;
             plcs.insert(lift.clone(), relay);
         }
         let Self { levers, broker, lines, programs } = self;

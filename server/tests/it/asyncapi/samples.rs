@@ -258,7 +258,7 @@ pub(super) fn statuses() -> Vec<GatewayStatus> {
     });
     let edge = arbitrations.into_iter().map(|it| reading(Connection::Up, it));
     let reads = Settling::Reads { left_ms: Millis(600) };
-    let steps = [reads, Settling::NoReads, Settling::Frozen, Settling::Restarted];
+    let steps = [reads, Settling::NoReads, Settling::Frozen, Settling::Restarted, Settling::Unclear];
     let in_doubt = steps.map(|step| LiftReading {
         verifying: Some(name("C-1")),
         settling: Some(step),

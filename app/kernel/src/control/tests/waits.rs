@@ -305,6 +305,7 @@ fn a_lift_in_doubt_says_what_settles_it() {
         (Some(Settling::NoReads), Some(SettlingView::NoReads)),
         (Some(Settling::Frozen), Some(SettlingView::Frozen)),
         (Some(Settling::Restarted), Some(SettlingView::Restarted)),
+        (Some(Settling::Unclear), Some(SettlingView::Unclear)),
         (None, None),
     ];
     for (said, expected) in rows {

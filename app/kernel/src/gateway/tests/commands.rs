@@ -172,6 +172,60 @@ fn an_outcome_is_told_again_after_a_restart() {
     assert_eq!(bench.news(), ["tell C1 Accepted"]);
 }
 
+/// One was written, three wait. What was written is verified; nothing is replayed.
+#[test]
+fn what_waited_at_a_restart_was_not_sent_and_its_senders_are_told() {
+    let mut bench = Bench::ready();
+    for id in ["C0", "C1", "C2", "C3"] {
+        bench.open(id);
+    }
+    let (marks, status) = (bench.marks.clone(), bench.status.clone());
+    let mut bench = Bench::restarted(marks, 1000);
+    let not_sent = ["tell C1 NotSent", "tell C2 NotSent", "tell C3 NotSent"];
+    let start = bench.look();
+    assert_eq!(start[0], "persist number 1 flight C0 serial 1", "it is durable before it is told");
+    assert_eq!(start[1..], not_sent);
+    bench.status = status;
+    bench.open("C2");
+    assert_eq!(bench.news(), ["tell C2 NotSent"], "a repeat is told the same");
+    bench.run(Millis::seconds(10));
+    let news = bench.news();
+    assert_eq!(news, ["tell C0 NotSent"], "nothing of it is written");
+    let (marks, status) = (bench.marks.clone(), bench.status.clone());
+    let mut bench = Bench::restarted(marks, 20_000);
+    assert_eq!(bench.news(), Vec::<String>::new(), "told once");
+    bench.status = status;
+    bench.read();
+    bench.open("C3");
+    assert_eq!(bench.news(), ["tell C3 NotSent"], "and remembered");
+}
+
+#[test]
+fn what_was_taken_from_the_queue_or_void_in_it_waits_no_more_at_a_restart() {
+    // How long the first command kept the second one waiting, and what a restart then tells.
+    let rows = [(0, "flight C2"), (LIFT_COMMAND_VALIDITY.0 + 1, "flight -")];
+    for (waited, expected) in rows {
+        let mut bench = Bench::ready();
+        bench.open("C1");
+        bench.open("C2");
+        assert_eq!(bench.marks.lifts[&fixture::lift("L1")].queued, [fixture::command_id("C2")]);
+        bench.ms += waited;
+        bench.echo(1);
+        let mut bench = Bench::restarted(bench.marks.clone(), 9000);
+        let start = bench.look();
+        assert!(start.len() == 1 && start[0].contains(expected), "after {waited} ms: {start:?}");
+    }
+}
+
+#[test]
+fn marks_that_are_older_than_the_durable_queue_are_read() {
+    let mut bench = Bench::ready();
+    bench.open("C1");
+    let mut older = serde_json::to_value(&bench.marks).unwrap();
+    older["lifts"]["L1"].as_object_mut().unwrap().remove("queued");
+    assert_eq!(serde_json::from_value::<Marks>(older).unwrap(), bench.marks);
+}
+
 #[test]
 fn outcomes_are_remembered_up_to_a_bound_and_the_oldest_goes_first() {
     let mut bench = Bench::ready();

@@ -138,6 +138,9 @@ pub enum SettlingView {
     Frozen,
     /// The PLC has started anew, so its echo says nothing: a read of the lift at rest as before settles it, or a person.
     Restarted,
+    /// The PLC gives no echo, and the lift shows neither what was commanded nor what it showed before: a read that shows
+    /// what was commanded settles it, or a person.
+    Unclear,
     /// The gateway said nothing in time, and verifies nothing: the first read from then on settles it.
     Outcome {
         /// When.

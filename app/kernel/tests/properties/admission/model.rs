@@ -45,7 +45,9 @@ pub(super) struct Durable {
     pub(super) claims: BTreeMap<TaskId, u64>,
     pub(super) number: u16,
     pub(super) in_flight: Option<Flight>,
-    /// Final outcomes of what was written.
+    /// What waits.
+    pub(super) queued: VecDeque<CommandId>,
+    /// Final outcomes of what was written, and of what waited at a start.
     pub(super) settled: BTreeMap<CommandId, Verdict>,
 }
 
@@ -84,6 +86,8 @@ pub(super) struct Model {
     /// The last write of this run and whether it reached the PLC.
     pub(super) last_write: Option<(u16, bool)>,
     pub(super) sent: Vec<LiftCommand>,
+    /// What waited when the gateway started: told first of all.
+    pub(super) given_up: Vec<CommandId>,
     /// Refused or expired, and in which run.
     pub(super) refused: BTreeMap<CommandId, u64>,
     /// What is handed to the gateway in this step; none if only time passes.
@@ -117,6 +121,7 @@ impl Model {
             queue: VecDeque::new(),
             last_write: None,
             sent: Vec::new(),
+            given_up: Vec::new(),
             refused: BTreeMap::new(),
             event: None,
             acts: Vec::new(),
@@ -134,6 +139,9 @@ impl Model {
         self.reads_since = None;
         self.alive_at = self.ms;
         self.queue.clear();
+        self.given_up = self.durable.queued.drain(..).collect();
+        let outcomes = self.given_up.iter().map(|id| (id.clone(), Verdict::NotSent));
+        self.durable.settled.extend(outcomes);
         self.last_write = None;
     }
 
@@ -231,6 +239,7 @@ impl Model {
             }
             if reasons.is_empty() {
                 self.adopt(&command);
+                self.durable.queued.push_back(command.id.clone());
                 self.queue.push_back((command, self.ms));
             } else {
                 self.refuse(&command.id, reasons, refused_in.is_some());
@@ -270,6 +279,7 @@ impl Model {
     fn take_from_queue(&mut self) {
         while self.durable.in_flight.is_none() {
             let Some((command, arrived)) = self.queue.pop_front() else { return };
+            self.durable.queued.pop_front();
             let reasons = self.reasons_against(&command);
             if self.ms - arrived > command.valid_for_ms.0 {
                 self.refused.insert(command.id.clone(), self.durable.boot);

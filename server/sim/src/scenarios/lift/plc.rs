@@ -38,6 +38,31 @@ pub(super) const ACK_LOST: Script = Script {
     within: WITHIN,
 };
 
+/// The connection is back when the car is on its way, which might be a PLC's own way to its nearest stop, and settled
+/// once it has arrived.
+pub(super) const WITHOUT_ECHO: Script = Script {
+    safeguard: Safeguard::Verifying,
+    backups: &[],
+    checker: Checker::VerdictTrue,
+    site: Site { mute: true, travel: Millis(6000), ..Site::with(2) },
+    orders: DOWN,
+    play: |play| {
+        play.until("→ L1 C-A1.1 GoTo F2");
+        play.plc_link(PlcLinkEffect::ClosesInWrite, Millis(100));
+        play.until("L1 is written … number: 1");
+        play.until_seen("the car moves", |it| it.lift().is_some_and(|lift| lift.motion == Motion::Up));
+    },
+    danger: &["L1 is written … number: 1 … Unknown", "L1 takes number 1"],
+    expects: &[
+        "G1 tells C-A1.1 Unknown",
+        "G1 tells C-A1.1 Ran",
+        "→ L1 C-A1.2 OpenDoor F2",
+        "T-A1 … Finished",
+    ],
+    never: &["number: 2, action: GoTo, floor: 2", "ForeignMoved"],
+    within: WITHIN,
+};
+
 pub(super) const GATEWAY_RESTART: Script = Script {
     safeguard: Safeguard::FlightRecord,
     backups: &[],
