@@ -9,7 +9,9 @@ use kernel::ids::{
     CommandId, FloorId, GatewayId, Generation, LiftId, OrderId, PointId, SessionId, SiteId, StationId,
     TaskId, VehicleId,
 };
-use kernel::plant::{Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind};
+use kernel::plant::{
+    Capabilities, Edge, Floor, Lift, LiftStop, Plant, Point, Station, Vehicle, Zone, ZoneKind,
+};
 use kernel::time::Millis;
 use kernel::timing::LinkBudget;
 use kernel::wire::vehicle::{Instruction, Operation, VehicleCommand};
@@ -104,6 +106,7 @@ pub(crate) fn plant() -> Plant {
                 door_ms: Millis(2500),
                 capacity_vehicles: 1,
                 payload_kg: 2000,
+                capabilities: Capabilities::default(),
             },
         )]
         .into(),

@@ -124,10 +124,11 @@ async fn talk(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()
             // So late that whoever asked has asked again or hung up.
             stream.peek(&mut [0]).await?;
         }
-        match state.lock().unwrap().on_write {
-            OnWrite::OtherUnit if pdu[0] == 16 => header[6] = header[6].wrapping_add(1),
-            OnWrite::OtherTransaction if pdu[0] == 16 => header[1] = header[1].wrapping_add(1),
-            _ => {}
+        let on_write = state.lock().unwrap().on_write;
+        if pdu[0] == 16 && on_write == OnWrite::OtherUnit {
+            header[6] = header[6].wrapping_add(1);
+        } else if pdu[0] == 16 && on_write == OnWrite::OtherTransaction {
+            header[1] = header[1].wrapping_add(1);
         }
         let length = u16::try_from(answer.len() + 1).unwrap().to_be_bytes();
         header[4..6].copy_from_slice(&length);

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use kernel::plant::Capabilities;
 use kernel::safeguard::Safeguard;
+use sim::checkers::{Checker, Violation};
 use sim::fault::FaultFamily;
 use sim::seeds::{RandomWorld, Reach, SPAN_DEFAULT, Tally, shrink};
 use sim::world::{Stage, Withdrawals};
@@ -37,6 +39,31 @@ fn random_worlds_keep_every_promise() {
     for stage in [Stage::Waiting, Stage::Approaching, Stage::InLine, Stage::Riding, Stage::Loaded] {
         let tried = [withdrawn, asked, refused].iter().any(|it| it.contains_key(&stage));
         assert!(tried, "{stage:?}: {:?}", tally.withdrawals);
+    }
+}
+
+/// What a PLC does not tell costs time and alarms, and no promise but the one that only a heartbeat can keep: that nothing
+/// is written to a PLC that hangs.
+#[test]
+fn random_worlds_keep_every_promise_with_plcs_that_tell_less() {
+    let rows = [(false, true, true), (true, false, true), (false, false, true), (false, false, false)];
+    for (echo, boot, heartbeat) in rows {
+        let (mut found, mut orders) = (String::new(), [0; 2]);
+        for seed in 1..=WORLDS / 2 {
+            let mut world = draw(seed);
+            for lift in world.config.plant.lifts.values_mut() {
+                lift.capabilities = Capabilities { echo, boot, heartbeat, ..lift.capabilities };
+            }
+            let outcome = world.run().1;
+            let unseen = |it: &Violation| !heartbeat && it.checker == Checker::NothingOutOfService;
+            if let Some(violation) = outcome.violation.filter(|it| !unseen(it)) {
+                writeln!(found, "seed {seed}: {violation}").expect("a string");
+            }
+            orders[0] += outcome.ending.planned;
+            orders[1] += outcome.ending.completed;
+        }
+        assert!(found.is_empty(), "echo {echo}, boot {boot}, heartbeat {heartbeat}: {found}");
+        assert!(orders[1] * 10 >= orders[0] * 7, "{orders:?} planned and completed");
     }
 }
 
