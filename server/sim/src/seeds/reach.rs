@@ -20,7 +20,9 @@ impl Reach {
             Safeguard::ReadAge => Self::Seed(38),
             Safeguard::OutcomeMemory => Self::Seed(63),
             Safeguard::Verifying => Self::Seed(1),
-            Safeguard::BootCounter => Self::Seed(2991),
+            Safeguard::BootCounter => Self::Out(
+                "a PLC has to start anew between taking a command and the next read, within 200 ms, and to lose the answer",
+            ),
             Safeguard::FrozenRegisters => Self::Seed(266),
             Safeguard::VehicleMode => Self::Seed(11),
             Safeguard::ForeignMoves => Self::Seed(457),
