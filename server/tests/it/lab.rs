@@ -40,7 +40,11 @@ fn each_command_ends_with_a_plain_line_and_its_exit_code() {
             "each of 1 safeguards was missed when it was away, or has its reason",
         ),
         ("safeguards --only validity --unreached --count 2", 0, "or has its reason"),
-        ("safeguards --only frozen-registers --count 1", 1, "1 of 1 safeguards are not as they are said to be"),
+        (
+            "safeguards --only frozen-registers --count 1",
+            1,
+            "1 of 1 safeguards are not as they are said to be",
+        ),
         ("blind-zone --rides 20", 0, "every vehicle came back and every load was moved once"),
         ("speed --minutes 1", 0, "times as fast"),
         (before_after.as_str(), 0, "the page is "),
