@@ -127,7 +127,14 @@ impl Finder {
 
     async fn undoubted(&self, patience: Duration) -> Result<Vec<Range>, NotFound> {
         if self.kept().is_doubted {
-            self.look(patience).await?;
+            let looked = self.look(patience).await;
+            let known = self.kept().ranges.clone();
+            match looked {
+                // Nobody can say that it was replaced, and it may well do its work; what it grants has its own fence.
+                Err(NotFound::Silent(_)) if !known.is_empty() => return Ok(known),
+                Err(not_found) => return Err(not_found),
+                Ok(()) => {}
+            }
         }
         Ok(self.kept().ranges.clone())
     }
@@ -184,7 +191,7 @@ pub(super) async fn connect(client: &Client) -> RedisResult<MultiplexedConnectio
     client.get_multiplexed_async_connection_with_config(&config).await
 }
 
-/// Who the master is by the sentinel that knows of the latest change.
+/// Who the master is by the sentinels that know of the latest change, and by most of these.
 async fn master_of(
     sentinels: &[Client],
     name: &str,
@@ -192,19 +199,37 @@ async fn master_of(
     patience: Duration,
 ) -> Result<Server, NotFound> {
     let answers = join_all(sentinels.iter().map(|it| timeout(patience, master_by(it, name)))).await;
-    let mut answers: Vec<_> = answers.into_iter().flatten().flatten().collect();
+    let answers: Vec<_> = answers.into_iter().flatten().flatten().collect();
     if answers.is_empty() {
         return Err(NotFound::Silent("no sentinel answers"));
     }
-    answers.sort_by_key(|it| it.as_ref().map(|(epoch, _, _)| *epoch));
     let unknown = || NotFound::None(format!("the sentinels know no master {name}"));
-    let (_, host, port) = answers.pop().flatten().ok_or_else(unknown)?;
+    let (host, port) = believed(answers.into_iter().flatten().collect()).ok_or_else(unknown)?;
     let client = url::at(like, &host, port).map_err(|error| NotFound::None(error.to_string()))?;
     Ok(Server::new(client))
 }
 
-/// What one sentinel says: the epoch of the last change, host and port; nothing of a master that it does not watch.
-async fn master_by(sentinel: &Client, name: &str) -> RedisResult<Option<(u64, String, u16)>> {
+/// What most of those say that know of the latest change.
+fn believed(answers: Vec<Named>) -> Option<(String, u16)> {
+    let newest = answers.iter().map(|it| it.epoch).max()?;
+    let mut said: BTreeMap<(String, u16), usize> = BTreeMap::new();
+    for named in answers.into_iter().filter(|it| it.epoch == newest) {
+        *said.entry((named.host, named.port)).or_default() += 1;
+    }
+    said.into_iter().max_by_key(|(_, by)| *by).map(|(address, _)| address)
+}
+
+/// What one sentinel says.
+struct Named {
+    /// Of the last change.
+    epoch: u64,
+    host: String,
+    port: u16,
+}
+
+/// Nothing of a master that the sentinel does not watch. While it leads a change of masters it tells of the old one under
+/// the new epoch, for as long as a replica is slow to follow; which address to use it says only to who asks for that.
+async fn master_by(sentinel: &Client, name: &str) -> RedisResult<Option<Named>> {
     let mut connection = connect(sentinel).await?;
     let asked = redis::cmd("SENTINEL").arg("MASTER").arg(name).query_async(&mut connection).await;
     let told: BTreeMap<String, String> = match asked {
@@ -213,13 +238,11 @@ async fn master_by(sentinel: &Client, name: &str) -> RedisResult<Option<(u64, St
         Err(error) if !is_broken(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let number = |key: &str| told.get(key).and_then(|it| it.parse::<u64>().ok());
-    let port = number("port").and_then(|it| u16::try_from(it).ok());
-    Ok(told
-        .get("ip")
-        .cloned()
-        .zip(port)
-        .map(|(host, port)| (number("config-epoch").unwrap_or(0), host, port)))
+    let epoch = told.get("config-epoch").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let mut asked = redis::cmd("SENTINEL");
+    asked.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+    let address: Option<(String, u16)> = asked.query_async(&mut connection).await?;
+    Ok(address.map(|(host, port)| Named { epoch, host, port }))
 }
 
 /// What one server of a cluster says of it.
@@ -291,6 +314,20 @@ fn key_within(begins: &str, (from, to): (u16, u16)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn most_of_those_who_know_of_the_latest_change_are_believed() {
+        for answers in [
+            [(1, "old"), (1, "old"), (2, "new")],
+            [(2, "new"), (2, "new"), (2, "old")],
+            [(2, "old"), (2, "new"), (2, "new")],
+        ] {
+            let named = |it: (u64, &str)| Named { epoch: it.0, host: it.1.to_owned(), port: 1 };
+            let believed = believed(answers.map(named).into());
+            assert_eq!(believed, Some(("new".to_owned(), 1)), "{answers:?}");
+        }
+        assert_eq!(believed(Vec::new()), None);
+    }
 
     #[test]
     fn a_key_lies_in_the_slot_that_a_real_cluster_says() {

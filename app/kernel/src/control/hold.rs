@@ -6,7 +6,7 @@
 use crate::ids::{CommandId, LiftId};
 use crate::lease::{HeldLease, LeaseNonce, LeaseRefusal};
 use crate::safeguard::Safeguard;
-use crate::time::{Mono, Now};
+use crate::time::{Millis, Mono, Now};
 use crate::timing::LEASE_RENEWAL_RETRY;
 use crate::wire::gateway::Verdict;
 
@@ -121,6 +121,22 @@ impl Control {
             | LeaseRefusal::HeldTooLong
             | LeaseRefusal::Held { .. }
             | LeaseRefusal::StoreChanged { .. } => self.lose_lease(lift, reason, now),
+        }
+    }
+
+    /// The ledger knows another life of the store: what was asked of the one before, or is held by it, counts no more.
+    pub(super) fn store_changed(&mut self, lift: &LiftId, now: Now) {
+        match self.voices.get(lift) {
+            Some(Voice::Asking { .. }) => self.fall_quiet(lift, now, Millis(0)),
+            Some(
+                Voice::Deciding { .. }
+                | Voice::Calling(_)
+                | Voice::Sent { .. }
+                | Voice::Quiet { .. }
+                | Voice::Joined { .. }
+                | Voice::Verifying(_),
+            )
+            | None => self.lose_lease(lift, &LeaseRefusal::Lost, now),
         }
     }
 

@@ -120,6 +120,7 @@ impl Control {
                     self.run_is_over();
                 }
                 Record::TaskChanged { task, event } => self.heard_by_others(task, event),
+                Record::LeaseStoreChanged { lift, .. } => self.store_changed(lift, now),
                 Record::DrillStarted { .. } | Record::DrillEnded { .. } => self.drill_recorded(&entry.record),
                 Record::NodeStopped { .. }
                 | Record::NodeLost { .. }
@@ -135,7 +136,6 @@ impl Control {
                 | Record::AlarmCleared { .. }
                 | Record::DifferenceFound { .. }
                 | Record::ArbitrationChanged { .. }
-                | Record::LeaseStoreChanged { .. }
                 | Record::ForeignMoved { .. }
                 | Record::EdgeDecided { .. } => {}
             }
@@ -229,9 +229,9 @@ impl Control {
             | Record::AlarmRaised { .. }
             | Record::AlarmCleared { .. }
             | Record::ArbitrationChanged { .. }
-            | Record::LeaseStoreChanged { .. }
             | Record::ForeignMoved { .. }
             | Record::DifferenceFound { .. } => {}
+            Record::LeaseStoreChanged { lift, .. } => self.store_changed(lift, now),
             Record::EdgeDecided { .. } => self.edge_recorded(record),
             Record::DrillStarted { .. } | Record::DrillEnded { .. } => self.drill_recorded(record),
         }

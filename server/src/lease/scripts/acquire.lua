@@ -20,11 +20,14 @@ if not life then
     redis.call('DEL', LEASE, LINE, WANTS)
     life = RUN .. '.' .. NONCE .. '.' .. time[1] .. '-' .. time[2]
     redis.call('SET', LIFE, life)
+    redis.call('SET', SERIAL, '0', 'NX')
 end
 if life ~= NAMED then
     return { 'changed', life, 0, 0 }
 end
 if is_ours(lease) then
+    -- Told again is written again: replicas confirm what was written, and nothing would be confirmed by all of them.
+    redis.call('HSET', LEASE, 'told', now)
     if lease.since == 0 then
         redis.call('HSET', LEASE, 'since', now)
         redis.call('PEXPIRE', LEASE, TTL)

@@ -5,8 +5,9 @@ local HOLDER, NONCE = ARGV[1], ARGV[2]
 local TTL, HOLD_MAX, CLAIM, ALIVE, TICKET =
     tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
--- Which start of the server this is, by the word of the server.
-local RUN = ARGV[#ARGV]
+-- Which start of the server this is, and of which history: one that was replaced and takes over again has another, though
+-- it never stopped.
+local RUN = ARGV[#ARGV] .. '-' .. string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -16,9 +17,9 @@ local function above(a, b)
 end
 
 -- By which life the store goes. Another start has another, with whatever it has: a replica that took over, a disk from
--- before. And what was emptied has none.
+-- before. And what was emptied has none, be it of its serial alone.
 local life = redis.call('GET', LIFE)
-if life and string.sub(life, 1, #RUN + 1) ~= RUN .. '.' then
+if life and (string.sub(life, 1, #RUN + 1) ~= RUN .. '.' or redis.call('EXISTS', SERIAL) == 0) then
     life = nil
 end
 

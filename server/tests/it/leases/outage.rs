@@ -196,3 +196,49 @@ async fn a_store_that_came_back_with_its_data_has_another_life_and_continues_the
     assert_eq!(store.renew(&before, &node("A")).await, Err(LeaseRefusal::Lost), "granted in another life");
     assert!(acquire(&store, "B", 1, 0).await.unwrap().token() > before.token());
 }
+
+/// What is left may be behind what was granted: it goes by another life then.
+async fn goes_by_another_life(store: &LeaseStore, before: &HeldLease) {
+    let LeaseStore::Redis(redis) = store else { panic!("{store:?}") };
+    let life = LIVES.lock().unwrap()[&(format!("{redis:?}"), before.lift().clone())].clone();
+    let named = LeaseRequest { life: life.clone(), ..request("B", 1, 0) };
+    let told = store.acquire(&named).await;
+    assert!(matches!(&told, Err(LeaseRefusal::StoreChanged { life: new }) if *new != life), "{told:?}");
+    assert_eq!(store.renew(before, &node("A")).await, Err(LeaseRefusal::Lost), "granted in another life");
+}
+
+#[tokio::test]
+async fn a_store_that_lost_its_serial_alone_has_another_life() {
+    let (server, store) = on_redis(calm()).await;
+    let before = acquire(&store, "A", 1, 0).await.unwrap();
+    let serial = format!("agv:lift:control:{{{}}}:serial", lift());
+    let gone = server.command(&["DEL", &serial]).await.unwrap();
+    assert_eq!(redis::from_redis_value::<u8>(gone).unwrap(), 1);
+    goes_by_another_life(&store, &before).await;
+}
+
+/// It never stopped, and has what its replica had when that took over: less than it gave itself.
+#[tokio::test]
+async fn a_master_that_was_replaced_and_takes_over_again_has_another_life() {
+    let (first, store) = on_redis(calm()).await;
+    let second = RedisServer::start_replica(first.address).await;
+    let before = acquire(&store, "A", 1, 0).await.unwrap();
+    let follows = |it: SocketAddr| ["REPLICAOF".to_owned(), it.ip().to_string(), it.port().to_string()];
+    let tell = async |server: &RedisServer, words: &[String]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        server.command(&words).await.unwrap();
+    };
+    let leads = ["REPLICAOF".to_owned(), "NO".to_owned(), "ONE".to_owned()];
+    tell(&second, &leads).await;
+    tell(&first, &follows(second.address)).await;
+    let followed = async || {
+        let told: String =
+            redis::from_redis_value(first.command(&["INFO", "replication"]).await.unwrap()).unwrap();
+        told.contains("master_link_status:up")
+    };
+    while !followed().await {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tell(&first, &leads).await;
+    goes_by_another_life(&store, &before).await;
+}

@@ -210,3 +210,55 @@ fn the_life_of_the_lease_is_looked_at_last_before_the_send() {
         assert_eq!(bench.to_lift.len(), sent);
     }
 }
+
+/// The store forgot, or fell back, and another node saw it first.
+fn store_changed_elsewhere(bench: &mut Bench, life: &str) -> Vec<Entry> {
+    let (lift, life) = (fixture::lift("L1"), StoreLife::try_new(life).expect("a name"));
+    bench.store(vec![Record::LeaseStoreChanged { lift, life, generation: 1 }])
+}
+
+#[test]
+fn a_lease_of_a_life_that_is_over_is_lost() {
+    for stage in [Stage::Deciding, Stage::Calling, Stage::Sent] {
+        let mut bench = renewing_at(stage);
+        let entries = store_changed_elsewhere(&mut bench, "second");
+        bench.handle(Event::Followed { entries });
+        assert_eq!((bench.lost(), bench.view().lease.clone()), (1, None), "{stage:?}");
+        let sent = bench.to_lift.len();
+        bench.gateway_speaks = true;
+        bench.open();
+        bench.run(Millis(400));
+        assert_eq!(bench.to_lift.len(), sent, "{stage:?}");
+    }
+}
+
+#[test]
+fn a_grant_by_a_life_that_is_over_is_given_back() {
+    let mut bench = asking();
+    let asked = bench.asked.front().cloned().expect("a request");
+    let entries = store_changed_elsewhere(&mut bench, "second");
+    bench.handle(Event::Followed { entries });
+    bench.asked = [asked].into();
+    bench.grant();
+    bench.pump();
+    assert_eq!(bench.leases.last().map(String::as_str), Some("release 1"));
+    assert!(bench.to_lift.is_empty());
+    assert!(bench.until(Millis::seconds(2), |it| !it.asked.is_empty()));
+    assert_eq!(bench.asked_by.1, StoreLife::try_new("second").expect("a name"));
+}
+
+/// Two nodes are told of two lives at once: one proposal is stored, and the other node asks by that.
+#[test]
+fn of_two_lives_that_are_proposed_at_once_the_ledger_takes_one() {
+    let mut bench = asking();
+    let entries = store_changed_elsewhere(&mut bench, "third");
+    let (nonce, _) = bench.asked.pop_front().expect("a request");
+    let reason = LeaseRefusal::StoreChanged { life: StoreLife::try_new("second").expect("a name") };
+    bench.handle(Event::LeaseRefused { nonce, lift: fixture::lift("L1"), reason });
+    bench.pump();
+    bench.handle(Event::Followed { entries });
+    assert!(bench.until(Millis::seconds(2), |it| !it.asked.is_empty()));
+    let stored = |it: &&Entry| matches!(it.record, Record::LeaseStoreChanged { .. });
+    assert_eq!(bench.entries.iter().filter(stored).count(), 1);
+    assert_eq!(bench.asked_by.1, StoreLife::try_new("third").expect("a name"));
+}
